@@ -13,9 +13,12 @@
 //! accounting, so that even the hardest noise takes less than a tenth of a second; inverting the curve at each noise would take a thousand
 //! values of delta.
 
+mod visits;
+
 use crate::joint::JointScores;
 use crate::{AuditError, RateBounds, Statistic};
 use accounting::{AccountingError, Order, Pair};
+use visits::{Line, Visit, rise, root_below, top, zero};
 
 /// Relative accuracy of the noise.
 const ACCURACY: f64 = 1e-6;
@@ -387,30 +390,6 @@ struct Search<'a, R: ?Sized> {
     accuracy: f64,
 }
 
-/// A slope (as its logarithm) with the excess there, see [`Search::excess`].
-#[derive(Clone, Copy)]
-struct Line {
-    slope: f64,
-    excess: f64,
-    /// The excess at the slope that the look began with, which is that of the visit before.
-    began: f64,
-    /// Whether slopes over the whole curve were looked at, too.
-    whole: bool,
-}
-
-impl Line {
-    fn new(slope: f64, excess: f64) -> Self {
-        Self { slope, excess, began: excess, whole: false }
-    }
-}
-
-/// A noise (as its logarithm) with the best line found there.
-#[derive(Clone, Copy)]
-struct Visit {
-    place: f64,
-    line: Line,
-}
-
 /// What is left open at hardly more noise than the least of the domain is not looked for: it takes longest, and leaves nothing said.
 pub(crate) const EDGE: f64 = 1.15;
 /// How often a search begins anew from another slope or in the other order, and the noises that it visits each time, at most.
@@ -702,51 +681,6 @@ impl<R: Region + ?Sized> Search<'_, R> {
     }
 }
 
-/// How fast the excess rises between two visits; 0 where it does not.
-fn rise(a: &Visit, b: &Visit) -> f64 {
-    ((a.line.excess - b.line.excess) / (a.place - b.place)).max(0.0)
-}
-
-/// How far below the last of some violated visits the root is. The excess levels off towards 1, so that the line through it leads far
-/// beyond the root, to noises that take longest; the logarithm of 1 - excess bends the other way. Both ends of its line are of one
-/// slope: where the slope changes, so does the excess.
-fn root_below(recent: &[Visit]) -> Option<f64> {
-    let [first, second, ..] = recent else { return None };
-    let height = |excess: f64| -(1.0 - excess).max(1e-9).ln();
-    let (here, there) = (height(first.line.began), height(second.line.excess));
-    let rise = (here - there) / (first.place - second.place);
-    (rise > 0.0).then(|| height(first.line.excess) / rise)
-}
-
-/// Where the excess vanishes by the parabola (of the noise over the excess) through the last visits, or
-/// the line.
-fn zero(recent: &[Visit]) -> Option<f64> {
-    let point = |visit: &Visit| (visit.line.excess, visit.place);
-    let line = |a: &Visit, b: &Visit| {
-        let ((y, x), rise) = (point(a), rise(a, b));
-        (rise > 0.0).then(|| x - y / rise)
-    };
-    let (first, second) = (recent.first()?, recent.get(1)?);
-    let straight = line(first, second)?;
-    let Some(third) = recent.get(2) else { return Some(straight) };
-    let Some(other) = line(second, third) else { return Some(straight) };
-    let (y, z) = (first.line.excess, third.line.excess);
-    let bent = straight + (straight - other) * y / (z - y);
-    // The parabola of visits far apart may turn round.
-    let (near, far) = ((straight - first.place).abs(), (bent - first.place).abs());
-    Some(if far.is_finite() && far < 2.0 * near && 2.0 * far > near { bent } else { straight })
-}
-
-/// The top of the parabola through three lines, if it has one between them.
-fn top(lines: [Line; 3]) -> Option<f64> {
-    let [a, b, c] = lines;
-    let (left, right) = (b.slope - a.slope, b.slope - c.slope);
-    let (p, q) = (left * (b.excess - c.excess), right * (b.excess - a.excess));
-    let slope = b.slope - 0.5 * (left * p - right * q) / (p - q);
-    let (low, high) = (a.slope.min(c.slope), a.slope.max(c.slope));
-    (slope > low && slope < high).then_some(slope)
-}
-
 /// y + e^l x of a point.
 fn height(point: &RateBounds, growth: f64) -> f64 {
     point.false_negative_upper + growth * point.false_positive_upper
@@ -806,38 +740,4 @@ pub(crate) fn unknown<T>(error: AuditError) -> Result<Option<T>, AuditError> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::{Family, Scores};
-    use numerics::special::inverse_normal_cdf;
-
-    /// The best slope is not where the first look saw it: by five thousandths less noise no slope of hundreds shows a
-    /// violation in the order that decides.
-    #[test]
-    fn hardly_less_noise_is_violated_at_no_slope() {
-        for (n, mu) in [(300_u32, 1.0), (20_000, 2.0), (20_000, 0.5)] {
-            let quantile = |i: u32| inverse_normal_cdf((f64::from(i) + 0.5) / f64::from(n));
-            // Quantiles with a ripple, so that the hull has many vertices.
-            let side = |shift: f64| {
-                (0..n).map(move |i| quantile(i) + shift * (1.0 + 0.01 * f64::from(i % 7)))
-            };
-            let scores = Scores::new(crate::Design::Runs, side(mu).collect(), side(0.0).collect())
-                .expect("scores");
-            let region = JointScores::new(&scores, 0.05);
-            let family = Family::LastIterate { sample_rate: 0.1, steps: 50 };
-            let found = least_violated_noise(&family, &region).expect("a search").expect("a noise");
-            let pair = family.pair(found.noise * (1.0 - 5e-3)).expect("a pair");
-            let search =
-                Search { family: &family, way: found.decides, region: &region, accuracy: ACCURACY };
-            let (low, high) = Region::slopes(&region);
-            for step in 0..=400 {
-                let slope = low + (high - low) * f64::from(step) / 400.0;
-                let excess = search.excess(pair.as_ref(), slope).expect("an excess");
-                assert!(
-                    excess.is_none_or(|excess| excess <= 0.0),
-                    "{n} {mu}: slope {slope} {excess:?}"
-                );
-            }
-        }
-    }
-}
+mod tests;

@@ -23,6 +23,9 @@ fn rows(path: &Path) -> Vec<impl Fn(&str) -> String + use<>> {
         .collect()
 }
 
+/// A family's noise is searched to a millionth, and epsilon moves a few times as much.
+const SEARCHED: f64 = 1e-5;
+
 /// What methods show at delta 1e-5, beside what a table says.
 fn holds(scores: &Path, plan: Plan, told: &[(Method, String)]) {
     let methods = told.iter().map(|(method, _)| *method).collect();
@@ -34,7 +37,12 @@ fn holds(scores: &Path, plan: Plan, told: &[(Method, String)]) {
     for (method, told) in told {
         let found = audit.bounds.iter().find(|bound| bound.method() == *method).unwrap().epsilon();
         let told: f64 = told.parse().unwrap();
-        assert!((found - told).abs() < 1e-6, "{}, {method}: {found}, not {told}", scores.display());
+        let error = if *method == Method::LastIterate { SEARCHED * told } else { 1e-6 };
+        assert!(
+            (found - told).abs() <= error,
+            "{}, {method}: {found}, not {told}",
+            scores.display()
+        );
     }
 }
 
