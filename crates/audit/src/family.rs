@@ -334,4 +334,13 @@ impl ByNoise for Family {
             Seen::LastIterate => scale * sample_rate * (steps as f64).sqrt() / mu,
         }
     }
+
+    fn smallest_loss(&self) -> f64 {
+        match self {
+            Self::Composition { sample_rate, steps } if *sample_rate < 1.0 => {
+                *steps as f64 * (-sample_rate).ln_1p()
+            }
+            _ => 0.0,
+        }
+    }
 }

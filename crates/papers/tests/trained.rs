@@ -205,4 +205,44 @@ fn a_language_model_is_trained_in_parts_and_audited() {
     // What is there is found again.
     let again = entry.reproduce(&place.context(1, None)).unwrap();
     assert_eq!(again.tables[1].rows, trainings.rows);
+    // The scores of each training's canaries are kept, and are what the table is drawn from.
+    let scores = place.folder.join("scores");
+    let column = |name: &str| trainings.columns.iter().position(|c| *c == name).unwrap();
+    for row in &trainings.rows {
+        let of = |name: &str| row[column(name)].as_f64().unwrap();
+        let kept = scores.join(format!("batch{}-seed{}.csv", of("batch_size"), of("seed")));
+        let mut table = audit::Table::default();
+        table.add_file(&kept).unwrap();
+        let kept = table.settle().unwrap().into_scores(audit::Design::OneRun).unwrap();
+        assert_eq!(kept.members().len() + kept.nonmembers().len(), 40);
+        let plan = audit::Plan::new(audit::Design::OneRun);
+        let shown = audit::analyse(&kept, &plan, None).unwrap();
+        assert_eq!(shown.auroc.value, of("canary_auroc"));
+    }
+    let first = trainings.rows[0][column("batch_size")].as_f64().unwrap();
+    let changed = scores.join(format!("batch{first}-seed3.csv"));
+    let perfect = (0..40).map(|i| format!("{},{}\n", i, u8::from(i >= 20))).collect::<String>();
+    std::fs::write(&changed, format!("# design: one-run\nscore,member\n{perfect}")).unwrap();
+    let again = entry.reproduce(&place.context(1, None)).unwrap();
+    assert_eq!(again.tables[1].rows[0][column("canary_auroc")], 1.0);
+    assert!(again.tables[1].rows[0][column("audit_any")].as_f64().unwrap() > 0.0);
+    assert_eq!(again.tables[1].rows[1..], trainings.rows[1..]);
+    std::fs::remove_file(&changed).unwrap();
+    assert!(entry.reproduce(&place.context(1, None)).is_err());
+    std::fs::write(&changed, format!("# design: one-run\nscore,member\n{perfect}")).unwrap();
+    // What was trained on another device is drawn here, under its name, and not continued.
+    let about = scores.join("trainings.csv.meta.json");
+    let text = std::fs::read_to_string(&about).unwrap();
+    let mut value: serde_json::Value = serde_json::from_str(&text).unwrap();
+    value["parameters"]["device"]["instructions"] = "another device".into();
+    value["plan"] = "of another device".into();
+    std::fs::write(&about, value.to_string()).unwrap();
+    std::fs::remove_dir_all(scores.join("trainings.csv.work")).unwrap();
+    assert!(entry.reproduce(&place.context(1, None)).is_err());
+    let drawn = entry.reproduce(&place.context(1, Some(Instant::now()))).unwrap();
+    assert_eq!(drawn.parameters["device"], "another device");
+    assert_eq!(drawn.tables[1].rows, again.tables[1].rows);
+    assert!(!place.incomplete.swap(false, Ordering::Relaxed));
+    entry.reproduce(&place.context(2, Some(Instant::now()))).unwrap();
+    assert!(place.incomplete.load(Ordering::Relaxed));
 }

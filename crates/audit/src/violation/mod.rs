@@ -16,6 +16,7 @@
 mod both_orders;
 mod one_order;
 mod region;
+mod visits;
 
 pub(crate) use both_orders::{Violated, least_violated_noise};
 pub(crate) use region::Region;
@@ -40,6 +41,10 @@ pub(crate) trait ByNoise {
     fn domain(&self) -> (f64, f64);
     /// A noise whose curve is near a Gaussian one of this mu.
     fn start(&self, mu: f64) -> f64;
+    /// The smallest loss of all steps together, above which losses pile up where there is little noise; 0 where that is not known.
+    fn smallest_loss(&self) -> f64 {
+        0.0
+    }
 }
 
 /// A family from a noise on: what lies below is not of interest, and little noise takes long to account for.
@@ -60,6 +65,10 @@ impl ByNoise for From<'_> {
 
     fn start(&self, mu: f64) -> f64 {
         self.family.start(mu)
+    }
+
+    fn smallest_loss(&self) -> f64 {
+        self.family.smallest_loss()
     }
 }
 
@@ -215,3 +224,6 @@ pub(crate) fn unknown<T>(error: AuditError) -> Result<Option<T>, AuditError> {
         other => Err(other),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,7 +1,8 @@
 //! One order of the pair: the best line at a noise, and the noise at which its excess vanishes.
 
 use super::region::Region;
-use super::{ByNoise, SLOPES, unknown};
+use super::visits::{Line, Visit, rise, root_below, top, zero};
+use super::{ACCURACY, ByNoise, SLOPES, unknown};
 use crate::AuditError;
 use accounting::{Order, Pair};
 
@@ -17,20 +18,6 @@ pub(super) struct Search<'a, R: ?Sized> {
 /// A region that shows less than this (relative) at a slope shows nothing there.
 const LITTLE: f64 = 1e-5;
 
-/// A slope (as its logarithm) with the excess there, see [`Search::excess`].
-#[derive(Clone, Copy)]
-pub(super) struct Line {
-    pub(super) slope: f64,
-    pub(super) excess: f64,
-}
-
-/// A noise (as its logarithm) with the best line found there.
-#[derive(Clone, Copy)]
-pub(super) struct Visit {
-    pub(super) place: f64,
-    pub(super) line: Line,
-}
-
 /// Noises that a search visits at most.
 const VISITS: usize = 40;
 /// The largest steps between two visits, as logarithms, far from the root and near it: little noise takes long to account for.
@@ -39,6 +26,15 @@ const SHORT: f64 = 0.15;
 /// An excess from which on a noise is far from the root, and one that leaves nothing to look for.
 pub(super) const ENOUGH: f64 = 0.5;
 const NEARLY_ALL: f64 = 0.99;
+/// A part of the excess that is as good as nothing.
+pub(super) const NOTHING_LEFT: f64 = 1e-9;
+/// An excess that is so far from the root that a better slope is not looked for on the way down.
+const CLEAR: f64 = 0.95;
+/// Noises above this many times the least of the domain take little time.
+const FEW_LEAST: f64 = 1.5;
+/// Slopes from this part of the smallest loss to the loss itself take longest, and slopes beyond it hardly any time.
+const PILED: f64 = 0.9;
+const BEYOND: f64 = 1.03;
 /// An excess that is not worth another search: less than a ten-thousandth of the noise.
 pub(super) const HARDLY: f64 = 1e-4;
 /// Noises (as logarithms) between which the best slope does not move.
@@ -51,6 +47,8 @@ pub(super) enum Look {
     All,
     /// Uphill from this one, unless it shows much.
     Near(f64),
+    /// The same, unless it shows nearly all: on the way down to less noise, where a better slope takes longer to find.
+    Down(f64),
     /// As near this one, but any violation will do: where little noise takes long to account for.
     Past(f64),
     /// This one, if it can show anything.
@@ -58,11 +56,16 @@ pub(super) enum Look {
 }
 
 impl Look {
+    fn is_past(self) -> bool {
+        matches!(self, Self::Past(_))
+    }
+
     /// A known slope, and the excess there from which on no other is looked for.
     fn near(self) -> Option<(f64, f64)> {
         match self {
             Self::All => None,
             Self::Near(slope) => Some((slope, ENOUGH)),
+            Self::Down(slope) => Some((slope, CLEAR)),
             Self::Past(slope) => Some((slope, 0.0)),
             Self::At(slope) => Some((slope, f64::NEG_INFINITY)),
         }
@@ -98,14 +101,17 @@ impl<R: Region + ?Sized> Search<'_, R> {
         let shows = |visit: &&Visit| visit.line.excess > 0.0;
         let mut violated = recent.iter().find(shows).copied();
         let mut open = recent.iter().find(|visit| !shows(visit)).map(|visit| visit.place);
+        // Where to look next, if a visit told.
+        let mut told = None;
         for _ in 0..VISITS {
             let place = match (open, violated) {
                 // Violated down to the end: it is still an upper bound.
                 (None, Some(violated)) if violated.place <= bottom => break,
                 (Some(open), None) if open >= top => return Ok(None),
                 (Some(open), Some(violated)) if violated.place - open < self.accuracy => break,
-                _ => self.next(&recent, open, violated).clamp(bottom, top),
+                _ => told.take().unwrap_or_else(|| self.next(&recent, open, violated)),
             };
+            let place = place.clamp(bottom, top);
             // The end itself, rather than a place close to it.
             let place = if open.is_none() && place < bottom + SHORT { bottom } else { place };
             // Where nothing is shown, the slope that comes closest may be a bad one, unless it comes very close.
@@ -113,14 +119,16 @@ impl<R: Region + ?Sized> Search<'_, R> {
             let near = violated.filter(|known| !better(known)).unwrap_or(recent[0]).line.slope;
             // Close to the root the slope is that of the visit before.
             let close = open.zip(violated).is_some_and(|(open, it)| it.place - open < CLOSE);
-            if close && violated.is_some_and(|it| it.line.excess > ENOUGH) {
+            let root = root_below(&recent).map(|below| recent[0].place - below);
+            let past = |open: f64| root.is_some_and(|root| root < open - CLOSE * CLOSE);
+            if close && recent[0].line.excess > 0.0 && open.is_some_and(past) {
                 // So close to a clear violation nothing is open: its slope was a bad one.
-                open = None;
+                (open, told) = (None, root);
                 recent.retain(|visit| visit.line.excess > 0.0);
                 continue;
             }
             let look = match open {
-                None => Look::Past(near),
+                None => self.down(place)(near),
                 Some(_) if close => Look::At(near),
                 Some(_) => Look::Near(near),
             };
@@ -146,6 +154,12 @@ impl<R: Region + ?Sized> Search<'_, R> {
         Ok(violated)
     }
 
+    /// How to look on the way down: while noises take little time a better slope is looked for, near the end of the domain any will do.
+    pub(super) fn down(&self, place: f64) -> fn(f64) -> Look {
+        let (least, _) = self.family.domain();
+        if place > (FEW_LEAST * least).ln() { Look::Down } else { Look::Past }
+    }
+
     /// Where to look next.
     fn next(&self, recent: &[Visit], open: Option<f64>, violated: Option<Visit>) -> f64 {
         let here = recent[0].place;
@@ -165,9 +179,8 @@ impl<R: Region + ?Sized> Search<'_, R> {
                 })
             }
             (_, Some(violated)) => {
-                let step = guess.map_or(0.1, |guess| violated.place - guess);
                 let most = if violated.line.excess > ENOUGH { STRIDE } else { SHORT };
-                violated.place - if step > 0.0 { step.min(most) } else { most }
+                violated.place - root_below(recent).unwrap_or(most).min(most)
             }
             (open, None) => {
                 let open = open.unwrap_or(here);
@@ -191,10 +204,25 @@ impl<R: Region + ?Sized> Search<'_, R> {
         if let Some((slope, enough)) = look.near()
             && let Some(excess) = self.excess(pair, slope)?
         {
-            let line = Line { slope, excess };
-            let line = if excess > enough { line } else { self.climb(pair, line, part.min(0.2))? };
-            return Ok(Some(line));
+            let line = Line::new(slope, excess);
+            let line =
+                if excess > enough { line } else { self.climb(pair, line, part.min(0.2), enough)? };
+            // Where the search is about to end the others are looked at while what is known about this noise is at hand.
+            let ends = (0.0..2.0 * self.accuracy).contains(&line.excess) && !look.is_past();
+            if !ends || self.accuracy > ACCURACY {
+                return Ok(Some(line));
+            }
+            let other = self.over_all(pair)?.map(|other| Line { began: line.began, ..other });
+            let better = other.filter(|other| other.excess > HARDLY);
+            return Ok(Some(better.unwrap_or(Line { whole: true, ..line })));
         }
+        self.over_all(pair)
+    }
+
+    /// The best line over the whole curve, or one that is enough.
+    fn over_all(&self, pair: &dyn Pair) -> Result<Option<Line>, AuditError> {
+        let (low, high) = self.region.slopes();
+        let part = (high - low) / f64::from(SLOPES);
         let mut best: Option<Line> = None;
         // From the middle outwards: slopes at the ends take longest.
         let mut steps: Vec<u32> = (1..SLOPES).collect();
@@ -204,7 +232,7 @@ impl<R: Region + ?Sized> Search<'_, R> {
             if let Some(excess) = self.excess(pair, slope)?
                 && best.is_none_or(|best| excess > best.excess)
             {
-                best = Some(Line { slope, excess });
+                best = Some(Line::new(slope, excess));
                 if excess > NEARLY_ALL {
                     return Ok(best);
                 }
@@ -214,15 +242,24 @@ impl<R: Region + ?Sized> Search<'_, R> {
         if best.excess > ENOUGH {
             return Ok(Some(best));
         }
-        Ok(Some(self.climb(pair, best, 0.5 * part)?))
+        Ok(Some(self.climb(pair, best, 0.5 * part, ENOUGH)?))
     }
 
-    /// Uphill from a slope, in growing steps, and the parabola through the last three.
-    fn climb(&self, pair: &dyn Pair, start: Line, width: f64) -> Result<Line, AuditError> {
+    /// Uphill from a slope, in growing steps, and the parabola through the last three; not further than to a line with `enough` excess.
+    fn climb(
+        &self,
+        pair: &dyn Pair,
+        start: Line,
+        width: f64,
+        enough: f64,
+    ) -> Result<Line, AuditError> {
+        let (end, down) = (-self.family.smallest_loss(), enough == CLEAR);
         // Beyond the slopes that show anything it goes down.
         let at = |slope: f64| -> Result<Line, AuditError> {
+            let piled = (PILED * end..end).contains(&slope.abs());
+            let slope = if down && piled { (BEYOND * end).copysign(slope) } else { slope };
             let excess = self.excess(pair, slope)?.unwrap_or(f64::NEG_INFINITY);
-            Ok(Line { slope, excess })
+            Ok(Line::new(slope, excess))
         };
         let (mut before, mut best) = (start, start);
         // Not beyond the slopes that can show anything: the best one may be close to their end.
@@ -235,6 +272,9 @@ impl<R: Region + ?Sized> Search<'_, R> {
             before = if left.excess > right.excess { right } else { left };
         }
         for _ in 0..3 {
+            if after.excess > enough {
+                return Ok(after);
+            }
             if after.excess <= best.excess {
                 break;
             }
@@ -268,38 +308,4 @@ impl<R: Region + ?Sized> Search<'_, R> {
             Err(error) => unknown(error.into()),
         }
     }
-}
-
-/// How fast the excess rises between two visits; 0 where it does not.
-fn rise(a: &Visit, b: &Visit) -> f64 {
-    ((a.line.excess - b.line.excess) / (a.place - b.place)).max(0.0)
-}
-
-/// Where the excess vanishes by the parabola (of the noise over the excess) through the last visits, or
-/// the line.
-fn zero(recent: &[Visit]) -> Option<f64> {
-    let point = |visit: &Visit| (visit.line.excess, visit.place);
-    let line = |a: &Visit, b: &Visit| {
-        let ((y, x), rise) = (point(a), rise(a, b));
-        (rise > 0.0).then(|| x - y / rise)
-    };
-    let (first, second) = (recent.first()?, recent.get(1)?);
-    let straight = line(first, second)?;
-    let Some(third) = recent.get(2) else { return Some(straight) };
-    let Some(other) = line(second, third) else { return Some(straight) };
-    let (y, z) = (first.line.excess, third.line.excess);
-    let bent = straight + (straight - other) * y / (z - y);
-    // The parabola of visits far apart may turn round.
-    let (near, far) = ((straight - first.place).abs(), (bent - first.place).abs());
-    Some(if far.is_finite() && far < 2.0 * near && 2.0 * far > near { bent } else { straight })
-}
-
-/// The top of the parabola through three lines, if it has one between them.
-fn top(lines: [Line; 3]) -> Option<f64> {
-    let [a, b, c] = lines;
-    let (left, right) = (b.slope - a.slope, b.slope - c.slope);
-    let (p, q) = (left * (b.excess - c.excess), right * (b.excess - a.excess));
-    let slope = b.slope - 0.5 * (left * p - right * q) / (p - q);
-    let (low, high) = (a.slope.min(c.slope), a.slope.max(c.slope));
-    (slope > low && slope < high).then_some(slope)
 }

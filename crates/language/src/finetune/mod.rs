@@ -36,7 +36,7 @@ pub use gradients::{Clipped, Example, ExampleGradient, clipped_sum, per_example}
 pub use layout::{Layout, Piece, Scope};
 pub use place::{Measurer, Place};
 pub use planted::{CanaryDescription, CanaryKind, Planted};
-pub(crate) use records::fingerprint;
+pub use records::fingerprint;
 pub use session::{Finetuning, ScoresAndMembers, Start, micro_batch};
 pub use trainer::{Recipe, Trainer};
 pub(crate) use trainer::{check_state, split};

@@ -154,7 +154,7 @@ impl Finetuning<'_> {
 }
 
 /// SHA-256 of the weights.
-pub(crate) fn fingerprint(decoder: &Decoder) -> String {
+pub fn fingerprint(decoder: &Decoder) -> String {
     let layout = Layout::new(decoder, Scope::Full);
     let mut hash = Sha256::new();
     hash.update(format!("{:?}", decoder.architecture));

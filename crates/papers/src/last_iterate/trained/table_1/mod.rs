@@ -2,8 +2,10 @@
 //! with perplexity and what token canaries show.
 //!
 //! Every training has canaries (tokens that the data never use, each in with probability 1/2), so
-//! that each row is audited from its own trainings. Trainings are trials of one experiment.
+//! that each row is audited from its own trainings. Trainings are trials of one experiment; the scores
+//! of their canaries are kept beside its table, and audited whenever the table is drawn.
 
+mod canaries;
 mod data;
 mod work;
 
@@ -14,6 +16,7 @@ use crate::trained::{TrainedEntry, needs_data};
 use crate::{Entry, PaperError, PaperTable, Reproduction};
 use games::DpSgd;
 use serde_json::json;
+use std::path::Path;
 use vocabulary::figure::{Axis, Figure, Series};
 
 pub(super) const ENTRY: TrainedEntry = TrainedEntry {
@@ -41,16 +44,36 @@ const CANARIES: usize = 1_000;
 const PREFIX: usize = 1;
 const SEEDS: u64 = 4;
 
+/// A finished training: a row of the experiment's table, with what its canaries show.
+struct Trained {
+    /// Batch size, steps, noise multiplier, seed, test loss.
+    cells: [f64; 5],
+    /// The loss before training.
+    before: f64,
+    /// For any mechanism, in the Gaussian family, AUROC.
+    audited: [f64; 3],
+}
+
+impl Trained {
+    /// Reads a row, and audits the scores that are beside the table.
+    fn read(line: &str, scores: &Path) -> Result<Self, PaperError> {
+        let numbers: Vec<f64> = line.split(',').filter_map(|cell| cell.parse().ok()).collect();
+        let &[batch, steps, noise, seed, loss, before] = &numbers[..] else {
+            return Err(PaperError::Unusable(format!("`{line}` is no row of this table")));
+        };
+        let audited = canaries::shown(&scores.with_file_name(canaries::file(batch, seed)))?;
+        Ok(Self { cells: [batch, steps, noise, seed, loss], before, audited })
+    }
+}
+
 fn compute(context: &TrainedContext<'_>) -> Result<Reproduction, PaperError> {
     let seeds = context.trials.unwrap_or(SEEDS);
     let mut trainings = work::Trainings::new(context, seeds)?;
     trainings.carry_on(context)?;
-    let text = std::fs::read_to_string(context.output("trainings")).unwrap_or_default();
-    let rows: Vec<Vec<f64>> = text
-        .lines()
-        .skip(1)
-        .map(|line| line.split(',').filter_map(|cell| cell.parse().ok()).collect())
-        .collect();
+    let output = context.output("trainings");
+    let text = std::fs::read_to_string(&output).unwrap_or_default();
+    let rows = text.lines().skip(1).map(|line| Trained::read(line, &output));
+    let rows = rows.collect::<Result<Vec<_>, _>>()?;
     let columns = ["batch_size", "steps", "noise_multiplier", "heuristic", "standard"];
     let measured =
         ["perplexity", "deviation", "audit_any", "audit_gaussian", "canary_auroc", "trainings"];
@@ -68,29 +91,30 @@ fn compute(context: &TrainedContext<'_>) -> Result<Reproduction, PaperError> {
             "canary_auroc",
         ],
     );
-    rows.iter().for_each(|row| each.push(row.iter().map(|x| json!(x)).collect()));
+    for row in &rows {
+        each.push(row.cells.iter().chain(&row.audited).map(|x| json!(x)).collect());
+    }
     let (mut words, mut points) = (Vec::new(), Vec::new());
     for setting in &trainings.settings {
-        let own: Vec<&Vec<f64>> =
-            rows.iter().filter(|row| row.first() == Some(&(setting.batch as f64))).collect();
+        let own: Vec<&Trained> =
+            rows.iter().filter(|row| row.cells[0] == setting.batch as f64).collect();
         if own.is_empty() {
             continue;
         }
-        let column = |number: usize| -> Vec<f64> { own.iter().map(|row| row[number]).collect() };
-        let largest = |number: usize| column(number).into_iter().fold(0.0, f64::max);
+        let over = |of: &dyn Fn(&Trained) -> f64| {
+            mean_and_deviation(&own.iter().map(|row| of(row)).collect::<Vec<_>>())
+        };
         let phase = setting.run.phases()[0];
         let trainer = DpSgd::new(phase.noise_multiplier, phase.sample_rate, phase.steps);
         let standard = epsilon(&composition(&trainer)?, DELTA)?;
         let heuristic = epsilon(&last_iterate(&trainer)?, DELTA)?;
-        let (perplexity, deviation) =
-            mean_and_deviation(&column(4).iter().map(|loss| loss.exp()).collect::<Vec<_>>());
-        let (auroc, _) = mean_and_deviation(&column(7));
-        let (any, _) = mean_and_deviation(&column(5));
-        let (gaussian, _) = mean_and_deviation(&column(6));
+        let (perplexity, deviation) = over(&|row| row.cells[4].exp());
+        let [any, gaussian, auroc] = [0, 1, 2].map(|number| over(&|row| row.audited[number]).0);
+        let most = own.iter().map(|row| row.audited[1]).fold(0.0, f64::max);
         points.push((standard, perplexity));
         words.push(format!(
-            "batch {}: heuristic epsilon {heuristic:.2}, standard {standard:.2}, perplexity {perplexity:.3}, audited {any:.2} on average (for any mechanism; {gaussian:.2} in the Gaussian family, at most {:.2} in one training)",
-            setting.batch, largest(6)
+            "batch {}: heuristic epsilon {heuristic:.2}, standard {standard:.2}, perplexity {perplexity:.3}, audited {any:.2} on average (for any mechanism; {gaussian:.2} in the Gaussian family, at most {most:.2} in one training)",
+            setting.batch
         ));
         table.push(vec![
             json!(setting.batch),
@@ -108,17 +132,12 @@ fn compute(context: &TrainedContext<'_>) -> Result<Reproduction, PaperError> {
     }
     let start = &trainings.settings[0].start;
     let test = start.test.as_ref().map_or(&[][..], |test| &test.examples);
-    let fine_tuning = |error: language::LanguageError| PaperError::FineTuning(error.to_string());
-    let decoder = &start.model.decoder;
-    let longest = test.iter().map(|example| example.tokens.len()).max().unwrap_or(1);
-    let place = language::finetune::Place::of(&context.device).map_err(fine_tuning)?;
-    let mut measurer = place.measurer(decoder, longest, true).map_err(fine_tuning)?;
-    let before = measurer.loss(decoder, test).map_err(fine_tuning)?.exp();
+    let before = rows.first().map(|row| row.before.exp());
     let model = match context.model {
         Some(path) => path.file_name().unwrap_or_default().to_string_lossy().into_owned(),
         None => "stories260K".into(),
     };
-    let trained = match start.description.model.embedding {
+    let trained = match trainings.embedding {
         true => "LoRA of rank 8 and the embedding",
         false => "LoRA of rank 8",
     };
@@ -131,11 +150,12 @@ fn compute(context: &TrainedContext<'_>) -> Result<Reproduction, PaperError> {
     .y(Axis::linear("perplexity"))
     .with(Series::scatter("trained", points.clone()));
     Ok(Reproduction {
-        parameters: json!({"model": model, "data": trainings.source, "records": start.records(), "test_records": test.len(), "length": 64, "delta": DELTA, "heuristic_epsilon": HEURISTIC, "epochs": EPOCHS, "canaries": start.description.canaries.map(|canaries| canaries.count), "seeds": seeds, "seed": context.seed, "perplexity_before": before, "trained": trained, "device": context.device.record.instructions}),
-        we_get: if words.is_empty() {
-            "no training is finished yet.".into()
-        } else {
-            format!("Perplexity {before:.3} before training; {}.", words.join("; "))
+        parameters: json!({"model": model, "data": trainings.source, "records": start.records(), "test_records": test.len(), "length": 64, "delta": DELTA, "heuristic_epsilon": HEURISTIC, "epochs": EPOCHS, "canaries": start.description.canaries.map(|canaries| canaries.count), "seeds": seeds, "seed": context.seed, "perplexity_before": before, "trained": trained, "device": context.devices(["trainings"])}),
+        we_get: match before {
+            None => "no training is finished yet.".into(),
+            Some(before) => {
+                format!("Perplexity {before:.3} before training; {}.", words.join("; "))
+            }
         },
         differs: "Smaller than the paper: its model is Gemma 2 and its data PersonaChat, in numbers that are not in the text; these are exchanges of two utterances from Synthetic-Persona-Chat, a small model, a few epochs and learning rates that were not tuned, so that perplexities (over the small model's own tokens) mean something only beside each other. The heuristic epsilon is the same in every row; the noise follows from it. Audits are one-run lower bounds at 95 % confidence, the average over trainings: what the canaries of one training can show is far below what the training may leak.".into(),
         tables: vec![table, each],

@@ -1,21 +1,19 @@
 //! The trainings of the table as an experiment: a trial is one fine-tuning with its canaries.
 
-use super::{BATCHES, CANARIES, DELTA, EPOCHS, HEURISTIC, PREFIX, TEST_RECORDS};
+use super::{BATCHES, CANARIES, DELTA, EPOCHS, HEURISTIC, PREFIX, TEST_RECORDS, canaries};
 use crate::PaperError;
-use crate::empirical_variance::audited_canaries;
 use crate::tools::{noise_for_heuristic, put};
 use crate::trained::TrainedContext;
-use audit::{Design, Method, Plan as AuditPlan, Scores, analyse};
-use experiments::{ChunkState, Experiment, ExperimentError, Plan, Settings, Shard, run};
+use experiments::{ChunkState, Experiment, ExperimentError, Metadata, Plan, Settings, Shard, run};
 use language::finetune::game::{Site, play};
-use language::finetune::{FinetuneDescription, Start, data as texts, weights};
+use language::finetune::{FinetuneDescription, Place, Start, data as texts, fingerprint, weights};
 use serde_json::json;
 use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::ops::Range;
-use std::path::PathBuf;
-use std::sync::Arc;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use training::Device;
 use vocabulary::Run;
@@ -36,11 +34,17 @@ pub(super) struct Setting {
 pub(super) struct Trainings {
     pub(super) settings: Vec<Setting>,
     pub(super) source: String,
+    /// Whether the embedding was trained beside the adapters.
+    pub(super) embedding: bool,
     folder: PathBuf,
+    /// Where the scores of each training's canaries are kept.
+    scores: PathBuf,
     device: Arc<Device>,
     seed: u64,
     /// Whether tokens are added to the vocabulary for canaries.
     extended: bool,
+    /// The loss of the model that all trainings begin with.
+    before: OnceLock<Result<f64, String>>,
     stop: Arc<AtomicBool>,
     plan: Plan,
 }
@@ -107,9 +111,13 @@ impl Trainings {
         }
         let device = Arc::clone(&context.device);
         let first = &settings[0].start;
+        // Where the weights lie does not matter for what was trained.
+        let mut described = json!(first.description.model);
+        described["path"] = json!(model.file_name().map(|name| name.to_string_lossy()));
         let parameters = json!({
             "runs": settings.iter().map(|setting| &setting.run).collect::<Vec<_>>(),
-            "model": first.description.model,
+            "model": described,
+            "weights": fingerprint(&first.model.decoder),
             "rates": settings.iter().map(|s| s.start.description.optimizer).collect::<Vec<_>>(),
             "canaries": first.description.canaries,
             "data": [&first.texts.sha256, &first.test.as_ref().expect("it is described").sha256],
@@ -123,7 +131,20 @@ impl Trainings {
         used.extend(&first.model.stop);
         used.extend(first.texts.examples.iter().flat_map(|example| &example.tokens));
         let extended = used.len() + canaries > first.model.decoder.architecture.vocabulary;
-        Ok(Self { settings, source, folder, device, seed, extended, stop, plan })
+        let (scores, before) = (context.folder.join("scores"), OnceLock::new());
+        Ok(Self {
+            settings,
+            source,
+            embedding,
+            folder,
+            scores,
+            device,
+            seed,
+            extended,
+            before,
+            stop,
+            plan,
+        })
     }
 
     /// Trains what is missing; `false` when the time was up before all was there. The table then has
@@ -133,6 +154,9 @@ impl Trainings {
         if let Some(folder) = output.parent() {
             std::fs::create_dir_all(folder)
                 .map_err(|source| PaperError::Write { path: folder.to_owned(), source })?;
+        }
+        if context.is_late() && self.are_drawn_elsewhere(&output, context)? {
+            return Ok(false);
         }
         let finished = AtomicBool::new(false);
         let outcome = std::thread::scope(|scope| {
@@ -188,6 +212,42 @@ impl Trainings {
         Ok(false)
     }
 
+    /// Whether the same trainings were carried out on another device, so that they can be drawn here
+    /// and not be continued.
+    fn are_drawn_elsewhere(
+        &mut self,
+        output: &Path,
+        context: &TrainedContext<'_>,
+    ) -> Result<bool, PaperError> {
+        let Some(there) = Metadata::beside(output)? else { return Ok(false) };
+        let own = &self.plan.parameters;
+        let same = |name: &str| there.parameters.get(name) == own.get(name);
+        let other = there.plan != self.plan.digest()
+            && there.seed == self.plan.seed
+            && ["runs", "canaries", "data", "delta"].into_iter().all(same);
+        if other {
+            self.embedding = there.parameters["model"]["embedding"].as_bool() == Some(true);
+            let short = there.trials < self.plan.trials;
+            context.incomplete.fetch_or(short, Ordering::Relaxed);
+        }
+        Ok(other)
+    }
+
+    /// The loss of the test texts before training.
+    fn loss_before(&self) -> Result<f64, String> {
+        let start = &self.settings[0].start;
+        let test = start.test.as_ref().map_or(&[][..], |test| &test.examples);
+        let longest = test.iter().map(|example| example.tokens.len()).max().unwrap_or(1);
+        let measured = || {
+            let place = Place::of(&self.device)?;
+            place.measurer(&start.model.decoder, longest, true)?.loss(&start.model.decoder, test)
+        };
+        let found = self
+            .before
+            .get_or_init(|| measured().map_err(|error: language::LanguageError| error.to_string()));
+        found.clone()
+    }
+
     fn row(&self, trial: u64) -> Result<String, String> {
         let setting = &self.settings[trial as usize % BATCHES.len()];
         let number = trial / BATCHES.len() as u64;
@@ -212,19 +272,22 @@ impl Trainings {
                 texts::loss(&decoder, test).map_err(|e| words(&e))?
             }
         };
-        let (scores, members): (Vec<f64>, Vec<bool>) = played.scores.iter().copied().unzip();
-        let gaussian = audited_canaries(&scores, &members, DELTA)?;
-        let any = any_mechanism(&scores, &members).map_err(|e| words(&e))?;
+        // The scores before the row: a row that is there has scores.
+        let text = canaries::table(&played.scores);
+        put(&self.scores, &canaries::file(setting.batch, seed), text.as_bytes())
+            .map_err(|e| words(&e))?;
         let phase = setting.run.phases()[0];
         Ok(format!(
-            "{},{},{},{seed},{loss},{any},{},{}\n",
-            setting.batch, phase.steps, phase.noise_multiplier, gaussian.epsilon, gaussian.auroc
+            "{},{},{},{seed},{loss},{}\n",
+            setting.batch,
+            phase.steps,
+            phase.noise_multiplier,
+            self.loss_before()?
         ))
     }
 }
 
-const HEADER: &str =
-    "batch_size,steps,noise_multiplier,seed,test_loss,audit_any,audit_gaussian,canary_auroc";
+const HEADER: &str = "batch_size,steps,noise_multiplier,seed,test_loss,loss_before";
 
 impl Experiment for Trainings {
     fn plan(&self) -> &Plan {
@@ -243,20 +306,6 @@ impl Experiment for Trainings {
         }
         Ok(())
     }
-}
-
-/// The one-run bound that holds for any mechanism (Steinke, Nasr and Jagielski 2023).
-fn any_mechanism(scores: &[f64], members: &[bool]) -> Result<f64, PaperError> {
-    let side = |wanted: bool| {
-        let own = scores.iter().zip(members).filter(|(_, member)| **member == wanted);
-        own.map(|(score, _)| *score).collect::<Vec<f64>>()
-    };
-    let scores = Scores::new(Design::OneRun, side(true), side(false))?;
-    let mut plan = AuditPlan::new(Design::OneRun);
-    plan.deltas = vec![DELTA];
-    plan.methods = vec![Method::OneRun];
-    plan.primary = Method::OneRun;
-    Ok(analyse(&scores, &plan, None)?.primary().map_or(0.0, |bound| bound.epsilon()))
 }
 
 /// A TOML basic string.
