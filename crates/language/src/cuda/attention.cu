@@ -28,11 +28,6 @@ __device__ __forceinline__ void multiply(float c[4], const u32 a[4], u32 b0, u32
         : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
         : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
 }
-__device__ __forceinline__ u32 pair(float low, float high) {
-    u32 r;
-    asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(r) : "f"(high), "f"(low));
-    return r;
-}
 // Two results of 8 columns each as the left operand of the next product.
 __device__ __forceinline__ void operand(u32 a[4], const float s[4], const float t[4]) {
     a[0] = pair(s[0], s[1]);
@@ -81,20 +76,29 @@ __device__ __forceinline__ size_t spot(
     return (((size_t)sequence * heads + head) * length + place) * HEAD;
 }
 
-// out (rows of all heads) = softmax(scale q.k) v over the places up to each own; logs: the logarithm
-// to base 2 of each softmax' sum, with its scale. A tile of queries (y) of a sequence's head (x).
+// The device's own power of 2: its operands here are at most a few bits from 0 where it matters.
+__device__ __forceinline__ float power2(float x) {
+    float y;
+    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+    return y;
+}
+
+// out (rows of all heads, `out_columns` apart) = softmax(scale q.k) v over the places up to each own;
+// logs: the logarithm to base 2 of each softmax' sum, with its scale. `columns` as for `spot`, of
+// queries, keys and values. A tile of queries (y) of a sequence's head (x).
 extern "C" __global__ void __launch_bounds__(128) attention(
-    real *out, float *logs, const real *queries, const real *keys, const real *values, int length,
-    int heads, int key_heads, float scale) {
+    real *out, float *logs, const real *queries, const real *keys, const real *values, int columns,
+    int out_columns, int length, int heads, int key_heads, float scale) {
     __shared__ __align__(16) u16 room[5][TILE * PITCH];
     const int tile = gridDim.y - 1 - blockIdx.y, from = TILE * tile;
     const int sequence = blockIdx.x / heads, head = blockIdx.x % heads;
     const int warp = threadIdx.x / 32, lane = threadIdx.x & 31;
-    const size_t own = ((size_t)sequence * key_heads + head / (heads / key_heads)) * length * HEAD;
+    const size_t own = spot(sequence, head / (heads / key_heads), key_heads, 0, length, columns);
+    const int stride = columns ? columns : HEAD;
     const real *k = keys + own, *v = values + own;
-    fetch(room[0], queries + (size_t)blockIdx.x * length * HEAD, HEAD, from, length);
-    fetch(room[1], k, HEAD, 0, length);
-    fetch(room[3], v, HEAD, 0, length);
+    fetch(room[0], queries + spot(sequence, head, heads, 0, length, columns), stride, from, length);
+    fetch(room[1], k, stride, 0, length);
+    fetch(room[3], v, stride, 0, length);
     fetched();
     u32 query[HEAD / 16][4];
     float o[HEAD / 8][4], top[2], sum[2];
@@ -106,8 +110,8 @@ extern "C" __global__ void __launch_bounds__(128) attention(
     for (int block = 0; block <= tile; ++block) {
         const int now = block & 1;
         if (block < tile) {
-            fetch(room[2 - now], k, HEAD, TILE * (block + 1), length);
-            fetch(room[4 - now], v, HEAD, TILE * (block + 1), length);
+            fetch(room[2 - now], k, stride, TILE * (block + 1), length);
+            fetch(room[4 - now], v, stride, TILE * (block + 1), length);
         }
         fetched();
         arrived();
@@ -149,7 +153,7 @@ extern "C" __global__ void __launch_bounds__(128) attention(
         for (int r = 0; r < 2; ++r) {
             high[r] = fmaxf(high[r], __shfl_xor_sync(0xFFFFFFFFu, high[r], 1));
             high[r] = fmaxf(high[r], __shfl_xor_sync(0xFFFFFFFFu, high[r], 2));
-            const float less = exp2f((top[r] - high[r]) * factor);
+            const float less = power2((top[r] - high[r]) * factor);
             sum[r] *= less;
             top[r] = high[r];
             high[r] *= factor;
@@ -160,7 +164,7 @@ extern "C" __global__ void __launch_bounds__(128) attention(
         for (int n = 0; n < TILE / 8; ++n) {
 #pragma unroll
             for (int i = 0; i < 4; ++i) {
-                s[n][i] = exp2f(s[n][i] * factor - high[i / 2]);
+                s[n][i] = power2(s[n][i] * factor - high[i / 2]);
                 sum[i / 2] += s[n][i];
             }
         }
@@ -186,7 +190,7 @@ extern "C" __global__ void __launch_bounds__(128) attention(
         if (place >= length) continue;
         if ((lane & 3) == 0) logs[(size_t)blockIdx.x * length + place] = top[r] * factor + log2f(sum[r]);
         const float share = 1.0f / sum[r];
-        real *to = out + spot(sequence, head, heads, place, length, heads * HEAD) + 2 * (lane & 3);
+        real *to = out + spot(sequence, head, heads, place, length, out_columns) + 2 * (lane & 3);
 #pragma unroll
         for (int n = 0; n < HEAD / 8; ++n)
             *(u32 *)(to + 8 * n) = pair(o[n][2 * r] * share, o[n][2 * r + 1] * share);
@@ -194,24 +198,26 @@ extern "C" __global__ void __launch_bounds__(128) attention(
 }
 
 // Gradients of queries, and the inner product of each output with its gradient (deltas), which
-// `attention_keys` reads. d_out and out are rows of all heads; `columns` as for `spot`.
+// `attention_keys` reads. d_out and out are rows of all heads; columns as for `spot`: of queries, keys
+// and values, and of their gradients.
 extern "C" __global__ void __launch_bounds__(128) attention_queries(
     real *d_queries, float *deltas, const real *d_out, const real *out, const float *logs,
-    const real *queries, const real *keys, const real *values, int length, int heads, int key_heads,
-    int columns, float scale) {
+    const real *queries, const real *keys, const real *values, int columns, int out_columns,
+    int d_columns, int length, int heads, int key_heads, float scale) {
     __shared__ __align__(16) u16 room[4][TILE * PITCH];
     __shared__ float delta[TILE];
     const int tile = gridDim.y - 1 - blockIdx.y, from = TILE * tile;
     const int sequence = blockIdx.x / heads, head = blockIdx.x % heads;
     const int warp = threadIdx.x / 32, lane = threadIdx.x & 31;
-    const size_t own = ((size_t)sequence * key_heads + head / (heads / key_heads)) * length * HEAD;
+    const size_t own = spot(sequence, head / (heads / key_heads), key_heads, 0, length, columns);
+    const int stride = columns ? columns : HEAD;
     const real *k = keys + own, *v = values + own;
     const size_t rows = spot(sequence, head, heads, 0, length, heads * HEAD);
-    fetch(room[1], queries + (size_t)blockIdx.x * length * HEAD, HEAD, from, length);
+    fetch(room[1], queries + spot(sequence, head, heads, 0, length, columns), stride, from, length);
     fetch(room[3], d_out + rows, heads * HEAD, from, length);
     fetched();
-    fetch(room[0], k, HEAD, 0, length);
-    fetch(room[2], v, HEAD, 0, length);
+    fetch(room[0], k, stride, 0, length);
+    fetch(room[2], v, stride, 0, length);
     fetched();
     arrived();
     u32 query[HEAD / 16][4], slope[HEAD / 16][4];
@@ -224,7 +230,7 @@ extern "C" __global__ void __launch_bounds__(128) attention_queries(
         // Two threads for a row.
         const int row = threadIdx.x / 2, half = (threadIdx.x & 1) * (HEAD / 2);
         const bool there = from + row < length;
-        const real *o = out + rows + (there ? (size_t)(from + row) * heads * HEAD : 0) + half;
+        const real *o = out + spot(sequence, head, heads, there ? from + row : 0, length, out_columns) + half;
         float sum = 0.0f;
 #pragma unroll
         for (int i = 0; i < HEAD / 2; i += 4) {
@@ -251,8 +257,8 @@ extern "C" __global__ void __launch_bounds__(128) attention_queries(
     for (int block = 0; block <= tile; ++block) {
         const int now = block & 1;
         if (block < tile) {
-            fetch(room[1 - now], k, HEAD, TILE * (block + 1), length);
-            fetch(room[3 - now], v, HEAD, TILE * (block + 1), length);
+            fetch(room[1 - now], k, stride, TILE * (block + 1), length);
+            fetch(room[3 - now], v, stride, TILE * (block + 1), length);
         }
         fetched();
         arrived();
@@ -280,7 +286,7 @@ extern "C" __global__ void __launch_bounds__(128) attention_queries(
                 for (int i = 0; i < 4; ++i) {
                     const int row = 16 * warp + lane / 4 + 8 * (i / 2);
                     const int column = 16 * j + 8 * e + 2 * (lane & 3) + (i & 1);
-                    const float share = exp2f(s[e][i] * factor - log[i / 2]);
+                    const float share = power2(s[e][i] * factor - log[i / 2]);
                     const bool seen = block < tile || column <= row;
                     s[e][i] = seen ? share * (p[e][i] - less[i / 2]) : 0.0f;
                 }
@@ -301,7 +307,7 @@ extern "C" __global__ void __launch_bounds__(128) attention_queries(
     for (int r = 0; r < 2; ++r) {
         const int place = from + 16 * warp + lane / 4 + 8 * r;
         if (place >= length) continue;
-        real *to = d_queries + spot(sequence, head, heads, place, length, columns) + 2 * (lane & 3);
+        real *to = d_queries + spot(sequence, head, heads, place, length, d_columns) + 2 * (lane & 3);
 #pragma unroll
         for (int n = 0; n < HEAD / 8; ++n)
             *(u32 *)(to + 8 * n) = pair(dq[n][2 * r] * scale, dq[n][2 * r + 1] * scale);
@@ -312,19 +318,20 @@ extern "C" __global__ void __launch_bounds__(128) attention_queries(
 // queries that see it, of all heads that share it.
 extern "C" __global__ void __launch_bounds__(128) attention_keys(
     real *d_keys, real *d_values, const real *d_out, const float *logs, const float *deltas,
-    const real *queries, const real *keys, const real *values, int length, int heads, int key_heads,
-    int columns, float scale) {
+    const real *queries, const real *keys, const real *values, int columns, int d_columns, int length,
+    int heads, int key_heads, float scale) {
     __shared__ __align__(16) u16 room[4][TILE * PITCH];
     __shared__ float log[2][TILE], delta[2][TILE];
     const int tile = blockIdx.y, from = TILE * tile;
     const int sequence = blockIdx.x / key_heads, shared = blockIdx.x % key_heads;
     const int group = heads / key_heads, tiles = gridDim.y - tile, all = group * tiles;
     const int warp = threadIdx.x / 32, lane = threadIdx.x & 31;
+    const int stride = columns ? columns : HEAD;
     // Queries of the tile `number`, into the rooms of `now`.
     const auto next = [&](int number, int now) {
         const int head = shared * group + number / tiles, start = TILE * (tile + number % tiles);
         const size_t flat = ((size_t)sequence * heads + head) * length;
-        fetch(room[now], queries + flat * HEAD, HEAD, start, length);
+        fetch(room[now], queries + spot(sequence, head, heads, 0, length, columns), stride, start, length);
         fetch(room[2 + now], d_out + spot(sequence, head, heads, 0, length, heads * HEAD),
               heads * HEAD, start, length);
         const int row = threadIdx.x & (TILE - 1);
@@ -333,8 +340,9 @@ extern "C" __global__ void __launch_bounds__(128) attention_keys(
         if (threadIdx.x < TILE) fetch_number(&log[now][row], logs + at, there);
         else fetch_number(&delta[now][row], deltas + at, there);
     };
-    fetch(room[1], keys + (size_t)blockIdx.x * length * HEAD, HEAD, from, length);
-    fetch(room[3], values + (size_t)blockIdx.x * length * HEAD, HEAD, from, length);
+    const size_t own = spot(sequence, shared, key_heads, 0, length, columns);
+    fetch(room[1], keys + own, stride, from, length);
+    fetch(room[3], values + own, stride, from, length);
     fetched();
     next(0, 0);
     fetched();
@@ -385,7 +393,7 @@ extern "C" __global__ void __launch_bounds__(128) attention_keys(
                     const int row = 16 * warp + lane / 4 + 8 * (i / 2);
                     const int column = 16 * j + 8 * e + 2 * (lane & 3) + (i & 1);
                     const bool seen = !diagonal || row <= column;
-                    const float share = seen ? exp2f(s[e][i] * factor - log[now][column]) : 0.0f;
+                    const float share = seen ? power2(s[e][i] * factor - log[now][column]) : 0.0f;
                     p[e][i] = seen ? share * (p[e][i] - delta[now][column]) : 0.0f;
                     s[e][i] = share;
                 }
@@ -410,7 +418,7 @@ extern "C" __global__ void __launch_bounds__(128) attention_keys(
     for (int r = 0; r < 2; ++r) {
         const int place = from + 16 * warp + lane / 4 + 8 * r;
         if (place >= length) continue;
-        const size_t at = spot(sequence, shared, key_heads, place, length, columns) + 2 * (lane & 3);
+        const size_t at = spot(sequence, shared, key_heads, place, length, d_columns) + 2 * (lane & 3);
 #pragma unroll
         for (int n = 0; n < HEAD / 8; ++n) {
             *(u32 *)(d_keys + at + 8 * n) = pair(dk[n][2 * r] * scale, dk[n][2 * r + 1] * scale);

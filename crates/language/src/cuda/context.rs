@@ -5,6 +5,7 @@ use crate::model::Architecture;
 use std::sync::Arc;
 use training::TrainingError;
 use training::cuda::compute::{Matrix, Product, Store, Value};
+use training::cuda::fused::Finish;
 use training::cuda::{Buffer, CudaDevice, Kernels};
 
 /// How products are computed and activations stored.
@@ -97,6 +98,20 @@ impl Context {
 
     pub(super) fn multiply(&self, product: &Product) -> Result<(), LanguageError> {
         self.device.multiply(product, self.precision == Precision::TensorFloat32).map_err(failed)
+    }
+
+    /// A product, finished where the device can do so; whether it was.
+    pub(super) fn finish(
+        &self,
+        product: &Product,
+        finish: Option<Finish>,
+    ) -> Result<bool, LanguageError> {
+        if let Some(finish) = finish
+            && self.device.multiply_and(product, finish).map_err(failed)?
+        {
+            return Ok(true);
+        }
+        self.multiply(product).map(|()| false)
     }
 
     /// out = left right, once.

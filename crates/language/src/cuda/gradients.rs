@@ -66,8 +66,8 @@ impl CudaModel {
             return Ok((answers, norms));
         }
         let adapters = out + 4 * self.embedding_size() as u64;
-        let values = [adapters, self.moves.take.address(), self.workspace.sum].map(Address);
-        self.decoder.context.start("take_parts", (BLOCKS, self.moves.count), &values)?;
+        let values = [adapters, self.matrices.take.address(), self.workspace.sum].map(Address);
+        self.decoder.context.start("take_parts", (BLOCKS, self.matrices.count), &values)?;
         Ok((answers, norms))
     }
 

@@ -27,7 +27,7 @@ pub(super) struct Learning {
 }
 
 /// Shared memory of a block that `cross_entropy_held` needs beside a row.
-const RESERVED: usize = 256;
+const RESERVED: usize = 2048;
 /// Rows of logits at a time are a multiple of this, which products want.
 const ROWS: usize = 128;
 
@@ -113,8 +113,8 @@ impl CudaModel {
         self.pick(places)?;
         let picked = context.matrix(w.picked, a.width);
         let head = context.matrix(self.head_address(), a.width);
-        // Rows of logits that fit into shared memory are read once.
-        let shared = 4 * width;
+        // Rows of logits that fit into shared memory, in f32 or in 16 bits, are read once.
+        let shared = context.bytes() * width;
         let held = shared + RESERVED <= context.device.shared_memory();
         // As many rows each time, so that no product is small.
         let parts = places.div_ceil(w.logits_rows).max(1);
