@@ -22,8 +22,7 @@ __device__ __forceinline__ void transposed(u32 r[4], const u16 *at) {
 }
 // c += a b: 16 x 16 by 16 x 8.
 __device__ __forceinline__ void multiply(float c[4], const u32 a[4], u32 b0, u32 b1) {
-    asm volatile(
-        "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, "
+    asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, "
         "{%8, %9}, {%0, %1, %2, %3};"
         : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
         : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
@@ -47,12 +46,14 @@ __device__ __forceinline__ const u16 *of_columns(const u16 *tile, int row, int c
 }
 
 // 64 rows of a matrix, `stride` apart, from row `from` on; those from `length` on become zeros.
-__device__ __forceinline__ void fetch(u16 *tile, const u16 *matrix, size_t stride, int from, int length) {
-    const int pieces = HEAD / 8;
+// The number of turns is known when this is compiled, so that addresses are sums.
+__device__ __forceinline__ void fetch(u16 *tile, const u16 *matrix, u32 stride, u32 from, u32 length) {
+    const u32 pieces = HEAD / 8;
 #pragma unroll
-    for (int i = threadIdx.x; i < TILE * pieces; i += 128) {
-        const int row = i / pieces, column = 8 * (i % pieces), there = from + row < length;
-        const u16 *at = matrix + (there ? (size_t)(from + row) * stride : 0) + column;
+    for (u32 turn = 0; turn < TILE * pieces / 128; ++turn) {
+        const u32 i = threadIdx.x + 128 * turn, row = i / pieces, column = 8 * (i % pieces);
+        const bool there = from + row < length;
+        const u16 *at = matrix + (there ? (from + row) * stride : 0) + column;
         asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;"
                      :: "r"(shared_place(tile + row * PITCH + column)), "l"(at), "r"(there ? 16 : 0)
                      : "memory");
@@ -321,15 +322,16 @@ extern "C" __global__ void __launch_bounds__(128) attention_keys(
     const real *queries, const real *keys, const real *values, int columns, int d_columns, int length,
     int heads, int key_heads, float scale) {
     __shared__ __align__(16) u16 room[4][TILE * PITCH];
-    __shared__ float log[2][TILE], delta[2][TILE];
+    __shared__ __align__(8) float log[2][TILE], delta[2][TILE];
     const int tile = blockIdx.y, from = TILE * tile;
     const int sequence = blockIdx.x / key_heads, shared = blockIdx.x % key_heads;
     const int group = heads / key_heads, tiles = gridDim.y - tile, all = group * tiles;
     const int warp = threadIdx.x / 32, lane = threadIdx.x & 31;
     const int stride = columns ? columns : HEAD;
-    // Queries of the tile `number`, into the rooms of `now`.
-    const auto next = [&](int number, int now) {
-        const int head = shared * group + number / tiles, start = TILE * (tile + number % tiles);
+    // The next tile of queries, into the rooms of `now`.
+    int head = shared * group, ahead = tile;
+    const auto next = [&](int now) {
+        const int start = TILE * ahead;
         const size_t flat = ((size_t)sequence * heads + head) * length;
         fetch(room[now], queries + spot(sequence, head, heads, 0, length, columns), stride, start, length);
         fetch(room[2 + now], d_out + spot(sequence, head, heads, 0, length, heads * HEAD),
@@ -339,12 +341,13 @@ extern "C" __global__ void __launch_bounds__(128) attention_keys(
         const size_t at = flat + (there ? start + row : 0);
         if (threadIdx.x < TILE) fetch_number(&log[now][row], logs + at, there);
         else fetch_number(&delta[now][row], deltas + at, there);
+        if (++ahead == (int)gridDim.y) { ahead = tile; ++head; }
     };
     const size_t own = spot(sequence, shared, key_heads, 0, length, columns);
     fetch(room[1], keys + own, stride, from, length);
     fetch(room[3], values + own, stride, from, length);
     fetched();
-    next(0, 0);
+    next(0);
     fetched();
     arrived();
     u32 key[HEAD / 16][4], value[HEAD / 16][4];
@@ -363,12 +366,12 @@ extern "C" __global__ void __launch_bounds__(128) attention_keys(
     const float factor = scale * LOG2E;
     for (int number = 0; number < all; ++number) {
         const int now = number & 1;
-        if (number + 1 < all) next(number + 1, 1 - now);
+        // On the diagonal, queries before a warp's keys do not see them.
+        const bool diagonal = ahead == tile + 1 || tiles == 1;
+        if (number + 1 < all) next(1 - now);
         fetched();
         arrived();
         const u16 *query = room[now], *slope = room[2 + now];
-        // On the diagonal, queries before a warp's keys do not see them.
-        const bool diagonal = number % tiles == 0;
         const int first = diagonal ? warp : 0;
 #pragma unroll
         for (int j = 0; j < TILE / 16; ++j) {
@@ -388,13 +391,16 @@ extern "C" __global__ void __launch_bounds__(128) attention_keys(
             }
 #pragma unroll
             for (int e = 0; e < 2; ++e) {
+                const int first_column = 16 * j + 8 * e + 2 * (lane & 3);
+                const float2 logs_there = *(const float2 *)&log[now][first_column];
+                const float2 less = *(const float2 *)&delta[now][first_column];
 #pragma unroll
                 for (int i = 0; i < 4; ++i) {
-                    const int row = 16 * warp + lane / 4 + 8 * (i / 2);
-                    const int column = 16 * j + 8 * e + 2 * (lane & 3) + (i & 1);
+                    const int row = 16 * warp + lane / 4 + 8 * (i / 2), column = first_column + (i & 1);
                     const bool seen = !diagonal || row <= column;
-                    const float share = seen ? power2(s[e][i] * factor - log[now][column]) : 0.0f;
-                    p[e][i] = seen ? share * (p[e][i] - delta[now][column]) : 0.0f;
+                    const float own_log = i & 1 ? logs_there.y : logs_there.x;
+                    const float share = seen ? power2(s[e][i] * factor - own_log) : 0.0f;
+                    p[e][i] = seen ? share * (p[e][i] - (i & 1 ? less.y : less.x)) : 0.0f;
                     s[e][i] = share;
                 }
             }
