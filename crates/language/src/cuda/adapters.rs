@@ -380,3 +380,74 @@ impl Pass<'_> {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{Map, Places};
+    use crate::finetune::{Layout, Lora, Scope, attach};
+    use crate::load::decoder_from_safetensors;
+    use crate::model::{Decoder, Projection};
+    use std::collections::HashSet;
+
+    fn decoder(config: &str, bytes: &[u8]) -> Decoder {
+        let mut decoder =
+            decoder_from_safetensors(config, "config", &[(bytes, "model".into())]).unwrap();
+        let gate = decoder.layers[0].gate.is_some();
+        let all = Projection::ALL.into_iter();
+        let projections = all.filter(|own| gate || *own != Projection::Gate).collect();
+        attach(&mut decoder, &Lora { rank: 3, alpha: 6.0, projections }, 1).unwrap();
+        // Two scales in one map, and a layer without adapters.
+        decoder.layers[0].key.adapter.as_mut().unwrap().scale = 0.5;
+        for projection in Projection::ALL {
+            if let Some(linear) = decoder.layers[1].linear_mut(projection) {
+                linear.adapter = None;
+            }
+        }
+        decoder
+    }
+
+    #[test]
+    fn every_trained_number_has_one_place_beside_the_weights() {
+        for decoder in [
+            decoder(
+                include_str!("../../tests/reference/gpt2/config.json"),
+                include_bytes!("../../tests/reference/gpt2/model.safetensors"),
+            ),
+            decoder(
+                include_str!("../../tests/reference/llama/config.json"),
+                include_bytes!("../../tests/reference/llama/model.safetensors"),
+            ),
+        ] {
+            let layout = Layout::new(&decoder, Scope::Adapters { embedding: false });
+            let places = Places::new(&decoder, &layout);
+            let (mut layouts, mut gradients) = (HashSet::new(), HashSet::new());
+            let mut matrices = HashSet::new();
+            for own in &places.moves {
+                for (row, column) in
+                    (0..own.rows).flat_map(|row| (0..own.columns).map(move |column| (row, column)))
+                {
+                    assert!(layouts.insert(own.layout + row * own.columns + column));
+                    assert!(gradients.insert(own.gradient + row * own.columns + column));
+                    assert!(matrices.insert(own.matrix + row * own.leading + column));
+                }
+            }
+            assert_eq!(layouts.len(), layout.size);
+            assert!(layouts.iter().chain(&gradients).all(|place| *place < layout.size));
+            assert!(matrices.iter().all(|place| *place < places.matrices));
+            // The scale that differs has products of its own, and its numbers are in the same rows.
+            let joint = &places.layers[0][Map::Joint as usize];
+            let ranks: Vec<usize> = joint.chunks.iter().map(|chunk| chunk.ranks).collect();
+            assert_eq!((ranks, joint.ranks), (vec![3, 3, 3], 9));
+            assert_eq!(places.layers[1][Map::Joint as usize].ranks, 0);
+            // Weights are where no adapter is.
+            let a = &decoder.architecture;
+            let outputs = a.query_width() + 2 * a.key_width();
+            let leading = a.width + places.tail(Map::Joint);
+            for output in 0..outputs {
+                for input in 0..a.width {
+                    assert!(!matrices.contains(&(joint.matrix + output * leading + input)));
+                }
+            }
+        }
+    }
+}
