@@ -4,6 +4,9 @@
 // scores, sums and the softmax are f32. Going back, scores are computed again from queries, keys
 // and the logarithms of the softmax' sums, once for the queries' gradients and once for those of
 // keys and values: nothing is added in an order that depends on timing.
+//
+// A block is one tile of one head; the tiles of a head are neighbours, so that what they share is in the
+// second cache.
 #ifdef HEAD
 #define TILE 64
 // Rows of a tile lie so that eight of them begin in different banks.
@@ -86,13 +89,14 @@ __device__ __forceinline__ float power2(float x) {
 
 // out (rows of all heads, `out_columns` apart) = softmax(scale q.k) v over the places up to each own;
 // logs: the logarithm to base 2 of each softmax' sum, with its scale. `columns` as for `spot`, of
-// queries, keys and values. A tile of queries (y) of a sequence's head (x).
-extern "C" __global__ void __launch_bounds__(128) attention(
+// queries, keys and values.
+extern "C" __global__ void __launch_bounds__(128, 4) attention(
     real *out, float *logs, const real *queries, const real *keys, const real *values, int columns,
     int out_columns, int length, int heads, int key_heads, float scale) {
     __shared__ __align__(16) u16 room[5][TILE * PITCH];
-    const int tile = gridDim.y - 1 - blockIdx.y, from = TILE * tile;
-    const int sequence = blockIdx.x / heads, head = blockIdx.x % heads;
+    const int tiles = (length + TILE - 1) / TILE, own_head = blockIdx.x / tiles;
+    const int tile = tiles - 1 - blockIdx.x % tiles, from = TILE * tile;
+    const int sequence = own_head / heads, head = own_head % heads;
     const int warp = threadIdx.x / 32, lane = threadIdx.x & 31;
     const size_t own = spot(sequence, head / (heads / key_heads), key_heads, 0, length, columns);
     const int stride = columns ? columns : HEAD;
@@ -189,7 +193,7 @@ extern "C" __global__ void __launch_bounds__(128) attention(
         sum[r] += __shfl_xor_sync(0xFFFFFFFFu, sum[r], 2);
         const int place = from + 16 * warp + lane / 4 + 8 * r;
         if (place >= length) continue;
-        if ((lane & 3) == 0) logs[(size_t)blockIdx.x * length + place] = top[r] * factor + log2f(sum[r]);
+        if ((lane & 3) == 0) logs[(size_t)own_head * length + place] = top[r] * factor + log2f(sum[r]);
         const float share = 1.0f / sum[r];
         real *to = out + spot(sequence, head, heads, place, length, out_columns) + 2 * (lane & 3);
 #pragma unroll
@@ -207,8 +211,9 @@ extern "C" __global__ void __launch_bounds__(128) attention_queries(
     int d_columns, int length, int heads, int key_heads, float scale) {
     __shared__ __align__(16) u16 room[4][TILE * PITCH];
     __shared__ float delta[TILE];
-    const int tile = gridDim.y - 1 - blockIdx.y, from = TILE * tile;
-    const int sequence = blockIdx.x / heads, head = blockIdx.x % heads;
+    const int tiles = (length + TILE - 1) / TILE, own_head = blockIdx.x / tiles;
+    const int tile = tiles - 1 - blockIdx.x % tiles, from = TILE * tile;
+    const int sequence = own_head / heads, head = own_head % heads;
     const int warp = threadIdx.x / 32, lane = threadIdx.x & 31;
     const size_t own = spot(sequence, head / (heads / key_heads), key_heads, 0, length, columns);
     const int stride = columns ? columns : HEAD;
@@ -241,7 +246,7 @@ extern "C" __global__ void __launch_bounds__(128) attention_queries(
         sum += __shfl_xor_sync(0xFFFFFFFFu, sum, 1);
         if (half == 0) {
             delta[row] = there ? sum : 0.0f;
-            if (there) deltas[(size_t)blockIdx.x * length + from + row] = sum;
+            if (there) deltas[(size_t)own_head * length + from + row] = sum;
         }
     }
     __syncthreads();
@@ -250,24 +255,17 @@ extern "C" __global__ void __launch_bounds__(128) attention_queries(
     for (int r = 0; r < 2; ++r) {
         const int row = 16 * warp + lane / 4 + 8 * r;
         less[r] = delta[row];
-        log[r] = from + row < length ? logs[(size_t)blockIdx.x * length + from + row] : 0.0f;
+        log[r] = from + row < length ? logs[(size_t)own_head * length + from + row] : 0.0f;
     }
 #pragma unroll
     for (int n = 0; n < HEAD / 8; ++n) dq[n][0] = dq[n][1] = dq[n][2] = dq[n][3] = 0.0f;
     const float factor = scale * LOG2E;
-    for (int block = 0; block <= tile; ++block) {
-        const int now = block & 1;
-        if (block < tile) {
-            fetch(room[1 - now], k, stride, TILE * (block + 1), length);
-            fetch(room[3 - now], v, stride, TILE * (block + 1), length);
-        }
-        fetched();
-        arrived();
-        const u16 *key = room[now], *value = room[2 + now];
-        const int last = block == tile ? warp : TILE / 16 - 1;
+    // One tile of keys; `edge`: on the diagonal, where places do not see all of the others. Elsewhere
+    // nothing branches, so that its steps overlap.
+    const auto back = [&](const bool edge, const u16 *key, const u16 *value) __attribute__((always_inline)) {
 #pragma unroll
         for (int j = 0; j < TILE / 16; ++j) {
-            if (j > last) break;
+            if (edge && j > warp) break;
             float s[2][4], p[2][4];
 #pragma unroll
             for (int i = 0; i < 4; ++i) s[0][i] = s[1][i] = p[0][i] = p[1][i] = 0.0f;
@@ -288,7 +286,7 @@ extern "C" __global__ void __launch_bounds__(128) attention_queries(
                     const int row = 16 * warp + lane / 4 + 8 * (i / 2);
                     const int column = 16 * j + 8 * e + 2 * (lane & 3) + (i & 1);
                     const float share = power2(s[e][i] * factor - log[i / 2]);
-                    const bool seen = block < tile || column <= row;
+                    const bool seen = !edge || column <= row;
                     s[e][i] = seen ? share * (p[e][i] - less[i / 2]) : 0.0f;
                 }
             }
@@ -302,6 +300,18 @@ extern "C" __global__ void __launch_bounds__(128) attention_queries(
                 multiply(dq[2 * n + 1], a, b[2], b[3]);
             }
         }
+    };
+    for (int block = 0; block <= tile; ++block) {
+        const int now = block & 1;
+        if (block < tile) {
+            fetch(room[1 - now], k, stride, TILE * (block + 1), length);
+            fetch(room[3 - now], v, stride, TILE * (block + 1), length);
+        }
+        fetched();
+        arrived();
+        const u16 *key = room[now], *value = room[2 + now];
+        if (block == tile) back(true, key, value);
+        else back(false, key, value);
         __syncthreads();
     }
 #pragma unroll
@@ -315,17 +325,17 @@ extern "C" __global__ void __launch_bounds__(128) attention_queries(
     }
 }
 
-// Gradients of keys and values: a tile of keys (y) of a sequence's head of keys (x), over all
-// queries that see it, of all heads that share it.
-extern "C" __global__ void __launch_bounds__(128) attention_keys(
+// Gradients of keys and values: a tile of keys, over all queries that see it, of all heads that share it.
+extern "C" __global__ void __launch_bounds__(128, 3) attention_keys(
     real *d_keys, real *d_values, const real *d_out, const float *logs, const float *deltas,
     const real *queries, const real *keys, const real *values, int columns, int d_columns, int length,
     int heads, int key_heads, float scale) {
     __shared__ __align__(16) u16 room[4][TILE * PITCH];
     __shared__ __align__(8) float log[2][TILE], delta[2][TILE];
-    const int tile = blockIdx.y, from = TILE * tile;
-    const int sequence = blockIdx.x / key_heads, shared = blockIdx.x % key_heads;
-    const int group = heads / key_heads, tiles = gridDim.y - tile, all = group * tiles;
+    const int count = (length + TILE - 1) / TILE, own_head = blockIdx.x / count;
+    const int tile = blockIdx.x % count, from = TILE * tile;
+    const int sequence = own_head / key_heads, shared = own_head % key_heads;
+    const int group = heads / key_heads, tiles = count - tile, all = group * tiles;
     const int warp = threadIdx.x / 32, lane = threadIdx.x & 31;
     const int stride = columns ? columns : HEAD;
     // The next tile of queries, into the rooms of `now`.
@@ -341,7 +351,7 @@ extern "C" __global__ void __launch_bounds__(128) attention_keys(
         const size_t at = flat + (there ? start + row : 0);
         if (threadIdx.x < TILE) fetch_number(&log[now][row], logs + at, there);
         else fetch_number(&delta[now][row], deltas + at, there);
-        if (++ahead == (int)gridDim.y) { ahead = tile; ++head; }
+        if (++ahead == count) { ahead = tile; ++head; }
     };
     const size_t own = spot(sequence, shared, key_heads, 0, length, columns);
     fetch(room[1], keys + own, stride, from, length);
@@ -364,18 +374,12 @@ extern "C" __global__ void __launch_bounds__(128) attention_keys(
         for (int i = 0; i < 4; ++i) dk[n][i] = dv[n][i] = 0.0f;
     }
     const float factor = scale * LOG2E;
-    for (int number = 0; number < all; ++number) {
-        const int now = number & 1;
-        // On the diagonal, queries before a warp's keys do not see them.
-        const bool diagonal = ahead == tile + 1 || tiles == 1;
-        if (number + 1 < all) next(1 - now);
-        fetched();
-        arrived();
+    // One tile of queries; `edge` as above.
+    const auto back = [&](const bool edge, int now) __attribute__((always_inline)) {
         const u16 *query = room[now], *slope = room[2 + now];
-        const int first = diagonal ? warp : 0;
 #pragma unroll
         for (int j = 0; j < TILE / 16; ++j) {
-            if (j < first) continue;
+            if (edge && j < warp) continue;
             float s[2][4], p[2][4];
 #pragma unroll
             for (int i = 0; i < 4; ++i) s[0][i] = s[1][i] = p[0][i] = p[1][i] = 0.0f;
@@ -397,7 +401,7 @@ extern "C" __global__ void __launch_bounds__(128) attention_keys(
 #pragma unroll
                 for (int i = 0; i < 4; ++i) {
                     const int row = 16 * warp + lane / 4 + 8 * (i / 2), column = first_column + (i & 1);
-                    const bool seen = !diagonal || row <= column;
+                    const bool seen = !edge || row <= column;
                     const float own_log = i & 1 ? logs_there.y : logs_there.x;
                     const float share = seen ? power2(s[e][i] * factor - own_log) : 0.0f;
                     p[e][i] = seen ? share * (p[e][i] - (i & 1 ? less.y : less.x)) : 0.0f;
@@ -418,6 +422,16 @@ extern "C" __global__ void __launch_bounds__(128) attention_keys(
                 multiply(dk[2 * n + 1], c, b[2], b[3]);
             }
         }
+    };
+    for (int number = 0; number < all; ++number) {
+        const int now = number & 1;
+        // On the diagonal, queries before a warp's keys do not see them.
+        const bool diagonal = ahead == tile + 1 || tiles == 1;
+        if (number + 1 < all) next(1 - now);
+        fetched();
+        arrived();
+        if (diagonal) back(true, now);
+        else back(false, now);
         __syncthreads();
     }
 #pragma unroll

@@ -204,7 +204,7 @@ impl CudaModel {
             let sizes = [w.columns, leading, extent.length, a.heads, a.key_heads];
             values.extend(sizes.map(|size| Int(size as i32)));
             values.push(scale);
-            let grid = (extent.sequences * a.heads, extent.length.div_ceil(TILE));
+            let grid = (extent.sequences * a.heads * extent.length.div_ceil(TILE), 1);
             return context.bounded("attention", grid, 0, &values);
         }
         let heads = Heads::new(self, extent);

@@ -108,7 +108,6 @@ extern "C" __global__ void add_norm(
         if (delta) {
             v[j] = add4(v[j], load4(delta + base + i));
             if (bias) v[j] = add4(v[j], load4(bias + i));
-            store4(x + base + i, v[j]);
         }
         sum += sum4(v[j]);
     }
@@ -127,6 +126,8 @@ extern "C" __global__ void add_norm(
         const int i = 4 * lane + 128 * j;
         if (i >= WIDTH) break;
         const float4 w = load4(weight + i);
+        // Not before all of the row is read, so that no load waits for a store.
+        if (delta) store4(x + base + i, v[j]);
         float4 y = make_float4(
             (v[j].x - mean) * scale * w.x, (v[j].y - mean) * scale * w.y, (v[j].z - mean) * scale * w.z,
             (v[j].w - mean) * scale * w.w);
@@ -147,15 +148,21 @@ extern "C" __global__ void norm_backward(
     dx += (size_t)row * leading;
     if (before) before += (size_t)row * before_leading;
     const float2 m = moments[row];
-    float4 y[HELD], g[HELD];
+    float4 y[HELD], g[HELD], d[HELD];
     float along = 0.0f, centre = 0.0f;
+    // All that is read is asked for at once.
+#pragma unroll
+    for (int j = 0; j < HELD; ++j) {
+        const int i = 4 * lane + 128 * j;
+        d[j] = before && i < WIDTH ? load4(before + i) : make_float4(0.0f, 0.0f, 0.0f, 0.0f);
+    }
 #pragma unroll
     for (int j = 0; j < HELD; ++j) {
         const int i = 4 * lane + 128 * j;
         if (i >= WIDTH) break;
-        const float4 v = load4(x + base + i), d = load4(dy + base + i), w = load4(weight + i);
+        const float4 v = load4(x + base + i), slope = load4(dy + base + i), w = load4(weight + i);
         y[j] = make_float4((v.x - m.x) * m.y, (v.y - m.x) * m.y, (v.z - m.x) * m.y, (v.w - m.x) * m.y);
-        g[j] = make_float4(d.x * w.x, d.y * w.y, d.z * w.z, d.w * w.w);
+        g[j] = make_float4(slope.x * w.x, slope.y * w.y, slope.z * w.z, slope.w * w.w);
         centre += sum4(g[j]);
         along += (g[j].x * y[j].x + g[j].y * y[j].y) + (g[j].z * y[j].z + g[j].w * y[j].w);
     }
@@ -165,12 +172,11 @@ extern "C" __global__ void norm_backward(
     for (int j = 0; j < HELD; ++j) {
         const int i = 4 * lane + 128 * j;
         if (i >= WIDTH) break;
-        float4 d = make_float4(
+        const float4 sum = add4(d[j], make_float4(
             m.y * (g[j].x - centre - y[j].x * along), m.y * (g[j].y - centre - y[j].y * along),
-            m.y * (g[j].z - centre - y[j].z * along), m.y * (g[j].w - centre - y[j].w * along));
-        if (before) d = add4(d, load4(before + i));
-        if (whole) store4(whole + base + i, d);
-        else store4(dx + i, d);
+            m.y * (g[j].z - centre - y[j].z * along), m.y * (g[j].w - centre - y[j].w * along)));
+        if (whole) store4(whole + base + i, sum);
+        else store4(dx + i, sum);
     }
 }
 
