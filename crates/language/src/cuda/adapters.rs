@@ -108,6 +108,9 @@ pub(super) struct Places {
 
 /// Rows begin at multiples of this many numbers, which products want.
 const ALIGNED: usize = 64;
+/// Outputs of a block of `adapters.cu`, and the most ranks that it takes.
+const SPAN: usize = 128;
+const MOST: usize = 64;
 
 impl Places {
     pub(super) fn new(decoder: &Decoder, layout: &Layout) -> Self {
@@ -344,10 +347,6 @@ impl Pass<'_> {
         let x = self.context.matrix(input, own.input_leading).every(length * own.input_leading);
         let d_out = self.context.matrix(d_out, own.output_leading);
         let d_out = d_out.every(length * own.output_leading);
-        let gradient = |at: usize, leading: usize| {
-            let all = Matrix::new(self.workspace.gradients, leading, Store::Float32);
-            all.from(at).every(self.places.size)
-        };
         for chunk in &self.places.layers[index][map as usize].chunks {
             let back = d_out.from(own.outputs + chunk.column);
             // Outputs without an adapter here meet zeros.
@@ -355,22 +354,38 @@ impl Pass<'_> {
             let extents = [self.extent.rows(), chunk.ranks, own.outputs];
             let product = Self::once(back, d_out, up, extents);
             self.context.multiply(&Product { scale: chunk.scale, ..product })?;
-            for adapter in &chunk.adapters {
-                let low = x.from(own.inputs + adapter.column);
-                self.context.multiply(&Product {
-                    count: sequences,
-                    ..Self::once(
-                        gradient(adapter.up, adapter.rank),
-                        d_out.from(adapter.row).transposed(),
-                        low,
-                        [adapter.outputs, adapter.rank, length],
-                    )
-                })?;
+            let alike = |a: &Adapter, b: &Adapter| {
+                (a.outputs, a.rank, a.row + a.outputs) == (b.outputs, b.rank, b.row)
+            };
+            for same in chunk.adapters.chunk_by(alike) {
+                let first = same[0];
+                let (left, right) = (d_out.from(first.row), x.from(own.inputs + first.column));
+                let apart = (first.rank, 1);
+                let shape = (first.outputs, first.rank);
+                if self.place_products(first.up, (left, right), apart, shape, same.len())? {
+                    continue;
+                }
+                for adapter in same {
+                    let low = x.from(own.inputs + adapter.column);
+                    self.context.multiply(&Product {
+                        count: sequences,
+                        ..Self::once(
+                            self.gradient(adapter.up, adapter.rank),
+                            d_out.from(adapter.row).transposed(),
+                            low,
+                            [adapter.outputs, adapter.rank, length],
+                        )
+                    })?;
+                }
+            }
+            let shape = (own.inputs, chunk.ranks);
+            if self.place_products(chunk.down, (x, back), (1, own.inputs), shape, 1)? {
+                continue;
             }
             self.context.multiply(&Product {
                 count: sequences,
                 ..Self::once(
-                    gradient(chunk.down, own.inputs),
+                    self.gradient(chunk.down, own.inputs),
                     back.transposed(),
                     x,
                     [chunk.ranks, own.inputs, length],
@@ -378,6 +393,39 @@ impl Pass<'_> {
             })?;
         }
         Ok(())
+    }
+
+    /// Every example's gradients from a place on.
+    fn gradient(&self, at: usize, leading: usize) -> Matrix {
+        let all = Matrix::new(self.workspace.gradients, leading, Store::Float32);
+        all.from(at).every(self.places.size)
+    }
+
+    /// left' right of every example into its gradients from `at` on, by the kernel for it: `apart` are
+    /// the numbers of left and of right there, `shape` how many they are, and there are so many such
+    /// pairs side by side. False, and nothing computed, where the kernel does not take them.
+    fn place_products(
+        &self,
+        at: usize,
+        (left, right): (Matrix, Matrix),
+        apart: (usize, usize),
+        (width, ranks): (usize, usize),
+        pairs: usize,
+    ) -> Result<bool, LanguageError> {
+        let eights = [width, ranks, left.leading, right.leading];
+        let aligned = eights.iter().all(|size| size.is_multiple_of(8))
+            && [left.address, right.address].iter().all(|address| address.is_multiple_of(16));
+        if !self.context.tiles || !aligned || ranks > MOST {
+            return Ok(false);
+        }
+        let Extent { sequences, length } = self.extent;
+        let sizes = [left.leading, right.leading, apart.0, apart.1, width, ranks, length];
+        let addresses = [left.address, right.address].map(Address);
+        let out = [Address(self.gradient(at, 0).address), Long(self.places.size as u64)];
+        let values = [&out[..], &addresses, &sizes.map(|size| Int(size as i32))].concat();
+        let grid = (pairs * width.div_ceil(SPAN), sequences);
+        self.context.start("place_products", grid, &values)?;
+        Ok(true)
     }
 }
 

@@ -7,12 +7,8 @@
 //
 // A block is one tile of one head; the tiles of a head are neighbours, so that what they share is in the
 // second cache.
-#ifdef HEAD
-#define TILE 64
-// Rows of a tile lie so that eight of them begin in different banks.
-#define PITCH (HEAD + 8)
-#define LOG2E 1.4426950408889634f
-
+#if defined(BF16) && __CUDA_ARCH__ >= 800
+#define TILES
 __device__ __forceinline__ u32 shared_place(const void *p) { return (u32)__cvta_generic_to_shared(p); }
 
 __device__ __forceinline__ void matrices(u32 r[4], const u16 *at) {
@@ -37,6 +33,20 @@ __device__ __forceinline__ void operand(u32 a[4], const float s[4], const float 
     a[2] = pair(t[0], t[1]);
     a[3] = pair(t[2], t[3]);
 }
+__device__ __forceinline__ void fetched() { asm volatile("cp.async.commit_group;" ::: "memory"); }
+// Until all but the last group are there.
+__device__ __forceinline__ void arrived() {
+    asm volatile("cp.async.wait_group 1;" ::: "memory");
+    __syncthreads();
+}
+#endif
+
+#ifdef HEAD
+#define TILE 64
+// Rows of a tile lie so that eight of them begin in different banks.
+#define PITCH (HEAD + 8)
+#define LOG2E 1.4426950408889634f
+
 // Where a lane reads: 16 rows as a left operand, or rows of a right operand that is not turned
 // round; rows of a right operand that is.
 __device__ __forceinline__ const u16 *of_rows(const u16 *tile, int row, int column) {
@@ -66,13 +76,6 @@ __device__ __forceinline__ void fetch_number(float *to, const float *from, bool 
     asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;"
                  :: "r"(shared_place(to)), "l"(from), "r"(there ? 4 : 0) : "memory");
 }
-__device__ __forceinline__ void fetched() { asm volatile("cp.async.commit_group;" ::: "memory"); }
-// Until all but the last group are there.
-__device__ __forceinline__ void arrived() {
-    asm volatile("cp.async.wait_group 1;" ::: "memory");
-    __syncthreads();
-}
-
 // Where a head's numbers of a place are: heads first, or in rows of `columns` numbers.
 __device__ __forceinline__ size_t spot(
     int sequence, int head, int heads, int place, int length, int columns) {

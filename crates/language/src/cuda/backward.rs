@@ -217,7 +217,12 @@ impl CudaModel {
         let own = [to[0], w.deltas, w.d_mixed, kept.mixed, kept.logs].map(Address);
         let apart = sizes(&[w.columns, leading]);
         let values = [&own[..], &read, &apart, &shape, &scale].concat();
-        context.bounded("attention_queries", (extent.sequences * a.heads * tiles, 1), 0, &values)?;
+        context.bounded(
+            "attention_queries",
+            (extent.sequences * a.heads * tiles, 1),
+            0,
+            &values,
+        )?;
         let own = [to[1], to[2], w.d_mixed, kept.logs, w.deltas].map(Address);
         let apart = sizes(&[w.columns]);
         let values = [&own[..], &read, &apart, &shape, &scale].concat();
