@@ -415,7 +415,7 @@ impl Pass<'_> {
         let eights = [width, ranks, left.leading, right.leading];
         let aligned = eights.iter().all(|size| size.is_multiple_of(8))
             && [left.address, right.address].iter().all(|address| address.is_multiple_of(16));
-        if !self.context.tiles || !aligned || ranks > MOST {
+        if !self.context.tensor_cores || !aligned || ranks > MOST {
             return Ok(false);
         }
         let Extent { sequences, length } = self.extent;

@@ -55,8 +55,8 @@ pub(super) struct Context {
     kernels: Kernels,
     pub(super) store: Store,
     pub(super) precision: Precision,
-    /// Whether tiles of bf16 are multiplied by kernels of our own.
-    pub(super) tiles: bool,
+    /// Whether kernels of our own multiply bf16: `attention.cu`, `adapters.cu`.
+    pub(super) tensor_cores: bool,
     /// Whether attention never forms its matrix: `attention.cu` is written for bf16 and heads of 16,
     /// 32, 48 or 64 numbers.
     pub(super) tiled: bool,
@@ -70,8 +70,8 @@ impl Context {
     ) -> Result<Self, LanguageError> {
         let store = precision.store();
         let head = architecture.head_width;
-        let tiles = store == Store::BFloat16 && device.has_tensor_cores();
-        let tiled = tiles && head.is_multiple_of(16) && head <= 64;
+        let tensor_cores = store == Store::BFloat16 && device.has_tensor_cores();
+        let tiled = tensor_cores && head.is_multiple_of(16) && head <= 64;
         let mut definitions = vec![
             format!("-DWIDTH={}", architecture.width),
             format!("-DHIDDEN={}", architecture.hidden),
@@ -84,7 +84,7 @@ impl Context {
         }
         device.bind().map_err(failed)?;
         let kernels = device.compile("decoder.cu", SOURCE, &definitions).map_err(failed)?;
-        Ok(Self { device, kernels, store, precision, tiles, tiled })
+        Ok(Self { device, kernels, store, precision, tensor_cores, tiled })
     }
 
     /// Bytes of one activation.
