@@ -12,8 +12,11 @@ use device::Test::OnDevice;
 use language::cuda::{CudaDecoder, CudaModel, CudaTrainer, Precision};
 use language::finetune::{Example, Layout, Recipe, Scope, Trainer, per_example};
 use language::model::{Decoder, Projection, greedy};
+use random::{Purpose, Stream};
 use std::sync::Arc;
 use training::cuda::CudaDevice;
+use training::cuda::compute::{Matrix, Product, Store};
+use training::cuda::fused::Finish;
 use training::{OptimizerDescription, StepStatistics};
 use vocabulary::{Run, Sampling};
 
@@ -466,6 +469,100 @@ fn what_a_device_cannot_train_is_a_sentence(device: Arc<CudaDevice>) {
     assert_eq!(error, "token 61 is outside the vocabulary of 61");
 }
 
+/// bf16 numbers and what they are.
+fn halves(count: usize, number: u64) -> (Vec<u16>, Vec<f64>) {
+    let mut numbers = vec![0.0; count];
+    Stream::new(3, Purpose::SHUFFLE, number).fill_gaussians_f32(0, 0, &mut numbers);
+    let stored: Vec<u16> = numbers.iter().map(|x: &f32| (x.to_bits() >> 16) as u16).collect();
+    let exact = stored.iter().map(|x| half(*x)).collect();
+    (stored, exact)
+}
+
+fn half(stored: u16) -> f64 {
+    f64::from(f32::from_bits(u32::from(stored) << 16))
+}
+
+/// A bias, GELU and its derivative in a product's epilogue against f64, in matrices whose rows have
+/// more after them.
+fn products_are_finished_as_they_say(device: Arc<CudaDevice>) {
+    let mut wrong = Wrong::default();
+    let (rows, inputs, outputs, leading) = (40, 72, 96, 128);
+    let (x, own_x) = halves(rows * leading, 1);
+    let (weight, own_weight) = halves(outputs * leading, 2);
+    let (bias, own_bias) = halves(outputs, 3);
+    let up = |numbers: &[u16]| device.upload(numbers).unwrap();
+    let (x, weight, bias) = (up(&x), up(&weight), up(&bias));
+    let kept = device.zeros::<u16>(rows * outputs).unwrap();
+    let out = device.zeros::<u16>(rows * leading).unwrap();
+    let matrix = |address: u64, leading: usize| Matrix::new(address, leading, Store::BFloat16);
+    let product = |out: Matrix| Product {
+        out,
+        left: matrix(x.address(), leading),
+        right: matrix(weight.address(), leading).transposed(),
+        extents: (rows, outputs, inputs),
+        count: 1,
+        // So that GELU is neither flat nor straight.
+        scale: 0.125,
+        accumulate: false,
+    };
+    // GELU, its derivative, and that of its tanh's argument.
+    let gelu = |z: f64| {
+        let root = (2.0 / std::f64::consts::PI).sqrt();
+        let (t, du) = ((root * (z + 0.044715 * z.powi(3))).tanh(), root * (1.0 + 0.134145 * z * z));
+        (0.5 * z * (1.0 + t), 0.5 * (1.0 + t) + 0.5 * z * (1.0 - t * t) * du, du)
+    };
+    let whole = |row: usize, column: usize| {
+        let terms =
+            (0..inputs).map(|i| own_x[row * leading + i] * own_weight[column * leading + i]);
+        0.125 * terms.sum::<f64>()
+    };
+    let (kept_there, bias) = (matrix(kept.address(), outputs), bias.address());
+    for finish in [
+        Finish::Bias(bias),
+        Finish::Gelu { bias, kept: kept_there },
+        Finish::GeluSlope { of: kept_there },
+        Finish::Gelu { bias: 0, kept: kept_there },
+    ] {
+        let before = device.read(&kept, rows * outputs).unwrap();
+        let own = product(matrix(out.address(), leading));
+        assert!(device.multiplies_and(&own, finish), "{finish:?}");
+        assert!(device.multiply_and(&own, finish).unwrap());
+        let found = device.read(&out, rows * leading).unwrap();
+        let after = device.read(&kept, rows * outputs).unwrap();
+        let mut apart = 0.0f64;
+        for (row, column) in (0..rows).flat_map(|row| (0..outputs).map(move |c| (row, c))) {
+            let sum = whole(row, column);
+            let (found, at) = (half(found[row * leading + column]), row * outputs + column);
+            // What is written has 8 bits: half of the last is 2^-8 of it. The device's tanh is within
+            // 2^-11 (PTX, tanh.approx), which GELU has |z| / 2 of, and its derivative, through 1 - t^2,
+            // 1 / 2 + |z| du. 72 terms are summed in f32.
+            let [unit, tanh, rest] = [1.0 / 256.0, 1.0 / 2048.0, 1e-5];
+            let (expected, formula) = match finish {
+                Finish::Bias(_) => (sum + own_bias[column], 0.0),
+                Finish::Gelu { bias, .. } => {
+                    let z = sum + if bias == 0 { 0.0 } else { own_bias[column] };
+                    apart = apart.max((half(after[at]) - z).abs() / (unit * z.abs() + rest));
+                    (gelu(z).0, 0.5 * z.abs() * tanh)
+                }
+                // What was kept is read as it was written.
+                Finish::GeluSlope { .. } => {
+                    let z = half(before[at]);
+                    let (_, slope, du) = gelu(z);
+                    (sum * slope, sum.abs() * (0.5 + z.abs() * du) * tanh)
+                }
+            };
+            let budget = unit * (expected.abs() + formula) + formula + rest;
+            apart = apart.max((found - expected).abs() / budget);
+        }
+        wrong.check(format!("{finish:?}, of the error budget"), apart, 1.0);
+        assert!(device.multiply_and(&own, finish).unwrap());
+        let again = device.read(&out, rows * leading).unwrap();
+        assert_eq!(found, again, "the same bits");
+    }
+    let summed = Product { accumulate: true, ..product(matrix(out.address(), leading)) };
+    assert!(!device.multiply_and(&summed, Finish::Bias(bias)).unwrap());
+}
+
 fn main() -> std::process::ExitCode {
     device::run(&[
         OnDevice("losses_and_texts_are_the_same", losses_and_texts_are_the_same),
@@ -493,6 +590,7 @@ fn main() -> std::process::ExitCode {
             "a_batch_of_many_micro_batches_is_one_batch",
             a_batch_of_many_micro_batches_is_one_batch,
         ),
+        OnDevice("products_are_finished_as_they_say", products_are_finished_as_they_say),
         OnDevice(
             "what_a_device_cannot_train_is_a_sentence",
             what_a_device_cannot_train_is_a_sentence,

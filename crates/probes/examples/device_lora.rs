@@ -1,9 +1,10 @@
 //! Speed of a private LoRA step on a CUDA device: GPT-2 of 124 million numbers (random weights), a
 //! batch of 64 x 256 tokens, rank 16 on queries, keys and values, DP-Adam.
 //!
-//! cargo run --release -p probes --example device_lora [-- [full] [profile]]
+//! cargo run --release -p probes --example device_lora [-- [full] [profile] [f32] [tf32] [bf16]]
 //!
-//! `full` trains every weight, `profile` says how long each kernel of a step takes.
+//! `full` trains every weight, `profile` says how long each kernel of a step takes; the names of
+//! precisions are those to measure, all three where none is given.
 //!
 //! Every row is the median of several steps after a warm-up; a step ends when its losses have been
 //! read. Beside it `device_lora.py` does the same in PyTorch. The last line is JSON.
@@ -114,11 +115,11 @@ fn main() -> Result<(), Box<dyn Error>> {
         canaries: None,
     };
     let mut rows = Vec::new();
-    for (name, precision) in [
-        ("f32", Precision::Float32),
-        ("tf32", Precision::TensorFloat32),
-        ("bf16", Precision::BFloat16),
-    ] {
+    let all = ["f32", "tf32", "bf16"];
+    let asked = |name: &str| std::env::args().any(|argument| argument == name);
+    let chosen = |name: &&str| asked(name) || !all.iter().any(|other| asked(other));
+    for name in all.into_iter().filter(chosen) {
+        let precision = Precision::named(name).ok_or("no such precision")?;
         let frozen = CudaDecoder::new(&decoder, Arc::clone(&device), precision)?;
         let mut tuned = decoder.clone();
         let mut trainer = CudaTrainer::new(&frozen, &mut tuned, &examples, recipe.clone(), 0)?;

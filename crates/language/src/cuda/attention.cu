@@ -4,12 +4,11 @@
 // scores, sums and the softmax are f32. Going back, scores are computed again from queries, keys
 // and the logarithms of the softmax' sums, once for the queries' gradients and once for those of
 // keys and values: nothing is added in an order that depends on timing.
-#ifdef HEAD
-#define TILE 64
-// Rows of a tile lie so that eight of them begin in different banks.
-#define PITCH (HEAD + 8)
-#define LOG2E 1.4426950408889634f
-
+//
+// A block is one tile of one head; the tiles of a head are neighbours, so that what they share is in the
+// second cache.
+#if defined(BF16) && __CUDA_ARCH__ >= 800
+#define TILES
 __device__ __forceinline__ u32 shared_place(const void *p) { return (u32)__cvta_generic_to_shared(p); }
 
 __device__ __forceinline__ void matrices(u32 r[4], const u16 *at) {
@@ -22,16 +21,10 @@ __device__ __forceinline__ void transposed(u32 r[4], const u16 *at) {
 }
 // c += a b: 16 x 16 by 16 x 8.
 __device__ __forceinline__ void multiply(float c[4], const u32 a[4], u32 b0, u32 b1) {
-    asm volatile(
-        "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, "
+    asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, "
         "{%8, %9}, {%0, %1, %2, %3};"
         : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
         : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
-}
-__device__ __forceinline__ u32 pair(float low, float high) {
-    u32 r;
-    asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(r) : "f"(high), "f"(low));
-    return r;
 }
 // Two results of 8 columns each as the left operand of the next product.
 __device__ __forceinline__ void operand(u32 a[4], const float s[4], const float t[4]) {
@@ -40,6 +33,20 @@ __device__ __forceinline__ void operand(u32 a[4], const float s[4], const float 
     a[2] = pair(t[0], t[1]);
     a[3] = pair(t[2], t[3]);
 }
+__device__ __forceinline__ void fetched() { asm volatile("cp.async.commit_group;" ::: "memory"); }
+// Until all but the last group are there.
+__device__ __forceinline__ void arrived() {
+    asm volatile("cp.async.wait_group 1;" ::: "memory");
+    __syncthreads();
+}
+#endif
+
+#ifdef HEAD
+#define TILE 64
+// Rows of a tile lie so that eight of them begin in different banks.
+#define PITCH (HEAD + 8)
+#define LOG2E 1.4426950408889634f
+
 // Where a lane reads: 16 rows as a left operand, or rows of a right operand that is not turned
 // round; rows of a right operand that is.
 __device__ __forceinline__ const u16 *of_rows(const u16 *tile, int row, int column) {
@@ -52,12 +59,14 @@ __device__ __forceinline__ const u16 *of_columns(const u16 *tile, int row, int c
 }
 
 // 64 rows of a matrix, `stride` apart, from row `from` on; those from `length` on become zeros.
-__device__ __forceinline__ void fetch(u16 *tile, const u16 *matrix, size_t stride, int from, int length) {
-    const int pieces = HEAD / 8;
+// The number of turns is known when this is compiled, so that addresses are sums.
+__device__ __forceinline__ void fetch(u16 *tile, const u16 *matrix, u32 stride, u32 from, u32 length) {
+    const u32 pieces = HEAD / 8;
 #pragma unroll
-    for (int i = threadIdx.x; i < TILE * pieces; i += 128) {
-        const int row = i / pieces, column = 8 * (i % pieces), there = from + row < length;
-        const u16 *at = matrix + (there ? (size_t)(from + row) * stride : 0) + column;
+    for (u32 turn = 0; turn < TILE * pieces / 128; ++turn) {
+        const u32 i = threadIdx.x + 128 * turn, row = i / pieces, column = 8 * (i % pieces);
+        const bool there = from + row < length;
+        const u16 *at = matrix + (there ? (from + row) * stride : 0) + column;
         asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;"
                      :: "r"(shared_place(tile + row * PITCH + column)), "l"(at), "r"(there ? 16 : 0)
                      : "memory");
@@ -67,13 +76,6 @@ __device__ __forceinline__ void fetch_number(float *to, const float *from, bool 
     asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;"
                  :: "r"(shared_place(to)), "l"(from), "r"(there ? 4 : 0) : "memory");
 }
-__device__ __forceinline__ void fetched() { asm volatile("cp.async.commit_group;" ::: "memory"); }
-// Until all but the last group are there.
-__device__ __forceinline__ void arrived() {
-    asm volatile("cp.async.wait_group 1;" ::: "memory");
-    __syncthreads();
-}
-
 // Where a head's numbers of a place are: heads first, or in rows of `columns` numbers.
 __device__ __forceinline__ size_t spot(
     int sequence, int head, int heads, int place, int length, int columns) {
@@ -81,20 +83,30 @@ __device__ __forceinline__ size_t spot(
     return (((size_t)sequence * heads + head) * length + place) * HEAD;
 }
 
-// out (rows of all heads) = softmax(scale q.k) v over the places up to each own; logs: the logarithm
-// to base 2 of each softmax' sum, with its scale. A tile of queries (y) of a sequence's head (x).
-extern "C" __global__ void __launch_bounds__(128) attention(
-    real *out, float *logs, const real *queries, const real *keys, const real *values, int length,
-    int heads, int key_heads, float scale) {
+// The device's own power of 2: its operands here are at most a few bits from 0 where it matters.
+__device__ __forceinline__ float power2(float x) {
+    float y;
+    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+    return y;
+}
+
+// out (rows of all heads, `out_columns` apart) = softmax(scale q.k) v over the places up to each own;
+// logs: the logarithm to base 2 of each softmax' sum, with its scale. `columns` as for `spot`, of
+// queries, keys and values.
+extern "C" __global__ void __launch_bounds__(128, 4) attention(
+    real *out, float *logs, const real *queries, const real *keys, const real *values, int columns,
+    int out_columns, int length, int heads, int key_heads, float scale) {
     __shared__ __align__(16) u16 room[5][TILE * PITCH];
-    const int tile = gridDim.y - 1 - blockIdx.y, from = TILE * tile;
-    const int sequence = blockIdx.x / heads, head = blockIdx.x % heads;
+    const int tiles = (length + TILE - 1) / TILE, own_head = blockIdx.x / tiles;
+    const int tile = tiles - 1 - blockIdx.x % tiles, from = TILE * tile;
+    const int sequence = own_head / heads, head = own_head % heads;
     const int warp = threadIdx.x / 32, lane = threadIdx.x & 31;
-    const size_t own = ((size_t)sequence * key_heads + head / (heads / key_heads)) * length * HEAD;
+    const size_t own = spot(sequence, head / (heads / key_heads), key_heads, 0, length, columns);
+    const int stride = columns ? columns : HEAD;
     const real *k = keys + own, *v = values + own;
-    fetch(room[0], queries + (size_t)blockIdx.x * length * HEAD, HEAD, from, length);
-    fetch(room[1], k, HEAD, 0, length);
-    fetch(room[3], v, HEAD, 0, length);
+    fetch(room[0], queries + spot(sequence, head, heads, 0, length, columns), stride, from, length);
+    fetch(room[1], k, stride, 0, length);
+    fetch(room[3], v, stride, 0, length);
     fetched();
     u32 query[HEAD / 16][4];
     float o[HEAD / 8][4], top[2], sum[2];
@@ -106,8 +118,8 @@ extern "C" __global__ void __launch_bounds__(128) attention(
     for (int block = 0; block <= tile; ++block) {
         const int now = block & 1;
         if (block < tile) {
-            fetch(room[2 - now], k, HEAD, TILE * (block + 1), length);
-            fetch(room[4 - now], v, HEAD, TILE * (block + 1), length);
+            fetch(room[2 - now], k, stride, TILE * (block + 1), length);
+            fetch(room[4 - now], v, stride, TILE * (block + 1), length);
         }
         fetched();
         arrived();
@@ -149,7 +161,7 @@ extern "C" __global__ void __launch_bounds__(128) attention(
         for (int r = 0; r < 2; ++r) {
             high[r] = fmaxf(high[r], __shfl_xor_sync(0xFFFFFFFFu, high[r], 1));
             high[r] = fmaxf(high[r], __shfl_xor_sync(0xFFFFFFFFu, high[r], 2));
-            const float less = exp2f((top[r] - high[r]) * factor);
+            const float less = power2((top[r] - high[r]) * factor);
             sum[r] *= less;
             top[r] = high[r];
             high[r] *= factor;
@@ -160,7 +172,7 @@ extern "C" __global__ void __launch_bounds__(128) attention(
         for (int n = 0; n < TILE / 8; ++n) {
 #pragma unroll
             for (int i = 0; i < 4; ++i) {
-                s[n][i] = exp2f(s[n][i] * factor - high[i / 2]);
+                s[n][i] = power2(s[n][i] * factor - high[i / 2]);
                 sum[i / 2] += s[n][i];
             }
         }
@@ -184,9 +196,9 @@ extern "C" __global__ void __launch_bounds__(128) attention(
         sum[r] += __shfl_xor_sync(0xFFFFFFFFu, sum[r], 2);
         const int place = from + 16 * warp + lane / 4 + 8 * r;
         if (place >= length) continue;
-        if ((lane & 3) == 0) logs[(size_t)blockIdx.x * length + place] = top[r] * factor + log2f(sum[r]);
+        if ((lane & 3) == 0) logs[(size_t)own_head * length + place] = top[r] * factor + log2f(sum[r]);
         const float share = 1.0f / sum[r];
-        real *to = out + spot(sequence, head, heads, place, length, heads * HEAD) + 2 * (lane & 3);
+        real *to = out + spot(sequence, head, heads, place, length, out_columns) + 2 * (lane & 3);
 #pragma unroll
         for (int n = 0; n < HEAD / 8; ++n)
             *(u32 *)(to + 8 * n) = pair(o[n][2 * r] * share, o[n][2 * r + 1] * share);
@@ -194,24 +206,27 @@ extern "C" __global__ void __launch_bounds__(128) attention(
 }
 
 // Gradients of queries, and the inner product of each output with its gradient (deltas), which
-// `attention_keys` reads. d_out and out are rows of all heads; `columns` as for `spot`.
+// `attention_keys` reads. d_out and out are rows of all heads; columns as for `spot`: of queries, keys
+// and values, and of their gradients.
 extern "C" __global__ void __launch_bounds__(128) attention_queries(
     real *d_queries, float *deltas, const real *d_out, const real *out, const float *logs,
-    const real *queries, const real *keys, const real *values, int length, int heads, int key_heads,
-    int columns, float scale) {
+    const real *queries, const real *keys, const real *values, int columns, int out_columns,
+    int d_columns, int length, int heads, int key_heads, float scale) {
     __shared__ __align__(16) u16 room[4][TILE * PITCH];
     __shared__ float delta[TILE];
-    const int tile = gridDim.y - 1 - blockIdx.y, from = TILE * tile;
-    const int sequence = blockIdx.x / heads, head = blockIdx.x % heads;
+    const int tiles = (length + TILE - 1) / TILE, own_head = blockIdx.x / tiles;
+    const int tile = tiles - 1 - blockIdx.x % tiles, from = TILE * tile;
+    const int sequence = own_head / heads, head = own_head % heads;
     const int warp = threadIdx.x / 32, lane = threadIdx.x & 31;
-    const size_t own = ((size_t)sequence * key_heads + head / (heads / key_heads)) * length * HEAD;
+    const size_t own = spot(sequence, head / (heads / key_heads), key_heads, 0, length, columns);
+    const int stride = columns ? columns : HEAD;
     const real *k = keys + own, *v = values + own;
     const size_t rows = spot(sequence, head, heads, 0, length, heads * HEAD);
-    fetch(room[1], queries + (size_t)blockIdx.x * length * HEAD, HEAD, from, length);
+    fetch(room[1], queries + spot(sequence, head, heads, 0, length, columns), stride, from, length);
     fetch(room[3], d_out + rows, heads * HEAD, from, length);
     fetched();
-    fetch(room[0], k, HEAD, 0, length);
-    fetch(room[2], v, HEAD, 0, length);
+    fetch(room[0], k, stride, 0, length);
+    fetch(room[2], v, stride, 0, length);
     fetched();
     arrived();
     u32 query[HEAD / 16][4], slope[HEAD / 16][4];
@@ -224,7 +239,7 @@ extern "C" __global__ void __launch_bounds__(128) attention_queries(
         // Two threads for a row.
         const int row = threadIdx.x / 2, half = (threadIdx.x & 1) * (HEAD / 2);
         const bool there = from + row < length;
-        const real *o = out + rows + (there ? (size_t)(from + row) * heads * HEAD : 0) + half;
+        const real *o = out + spot(sequence, head, heads, there ? from + row : 0, length, out_columns) + half;
         float sum = 0.0f;
 #pragma unroll
         for (int i = 0; i < HEAD / 2; i += 4) {
@@ -234,7 +249,7 @@ extern "C" __global__ void __launch_bounds__(128) attention_queries(
         sum += __shfl_xor_sync(0xFFFFFFFFu, sum, 1);
         if (half == 0) {
             delta[row] = there ? sum : 0.0f;
-            if (there) deltas[(size_t)blockIdx.x * length + from + row] = sum;
+            if (there) deltas[(size_t)own_head * length + from + row] = sum;
         }
     }
     __syncthreads();
@@ -243,24 +258,17 @@ extern "C" __global__ void __launch_bounds__(128) attention_queries(
     for (int r = 0; r < 2; ++r) {
         const int row = 16 * warp + lane / 4 + 8 * r;
         less[r] = delta[row];
-        log[r] = from + row < length ? logs[(size_t)blockIdx.x * length + from + row] : 0.0f;
+        log[r] = from + row < length ? logs[(size_t)own_head * length + from + row] : 0.0f;
     }
 #pragma unroll
     for (int n = 0; n < HEAD / 8; ++n) dq[n][0] = dq[n][1] = dq[n][2] = dq[n][3] = 0.0f;
     const float factor = scale * LOG2E;
-    for (int block = 0; block <= tile; ++block) {
-        const int now = block & 1;
-        if (block < tile) {
-            fetch(room[1 - now], k, HEAD, TILE * (block + 1), length);
-            fetch(room[3 - now], v, HEAD, TILE * (block + 1), length);
-        }
-        fetched();
-        arrived();
-        const u16 *key = room[now], *value = room[2 + now];
-        const int last = block == tile ? warp : TILE / 16 - 1;
+    // One tile of keys; `edge`: on the diagonal, where places do not see all of the others. Elsewhere
+    // nothing branches, so that its steps overlap.
+    const auto back = [&](const bool edge, const u16 *key, const u16 *value) __attribute__((always_inline)) {
 #pragma unroll
         for (int j = 0; j < TILE / 16; ++j) {
-            if (j > last) break;
+            if (edge && j > warp) break;
             float s[2][4], p[2][4];
 #pragma unroll
             for (int i = 0; i < 4; ++i) s[0][i] = s[1][i] = p[0][i] = p[1][i] = 0.0f;
@@ -280,8 +288,8 @@ extern "C" __global__ void __launch_bounds__(128) attention_queries(
                 for (int i = 0; i < 4; ++i) {
                     const int row = 16 * warp + lane / 4 + 8 * (i / 2);
                     const int column = 16 * j + 8 * e + 2 * (lane & 3) + (i & 1);
-                    const float share = exp2f(s[e][i] * factor - log[i / 2]);
-                    const bool seen = block < tile || column <= row;
+                    const float share = power2(s[e][i] * factor - log[i / 2]);
+                    const bool seen = !edge || column <= row;
                     s[e][i] = seen ? share * (p[e][i] - less[i / 2]) : 0.0f;
                 }
             }
@@ -295,36 +303,50 @@ extern "C" __global__ void __launch_bounds__(128) attention_queries(
                 multiply(dq[2 * n + 1], a, b[2], b[3]);
             }
         }
+    };
+    for (int block = 0; block <= tile; ++block) {
+        const int now = block & 1;
+        if (block < tile) {
+            fetch(room[1 - now], k, stride, TILE * (block + 1), length);
+            fetch(room[3 - now], v, stride, TILE * (block + 1), length);
+        }
+        fetched();
+        arrived();
+        const u16 *key = room[now], *value = room[2 + now];
+        if (block == tile) back(true, key, value);
+        else back(false, key, value);
         __syncthreads();
     }
 #pragma unroll
     for (int r = 0; r < 2; ++r) {
         const int place = from + 16 * warp + lane / 4 + 8 * r;
         if (place >= length) continue;
-        real *to = d_queries + spot(sequence, head, heads, place, length, columns) + 2 * (lane & 3);
+        real *to = d_queries + spot(sequence, head, heads, place, length, d_columns) + 2 * (lane & 3);
 #pragma unroll
         for (int n = 0; n < HEAD / 8; ++n)
             *(u32 *)(to + 8 * n) = pair(dq[n][2 * r] * scale, dq[n][2 * r + 1] * scale);
     }
 }
 
-// Gradients of keys and values: a tile of keys (y) of a sequence's head of keys (x), over all
-// queries that see it, of all heads that share it.
-extern "C" __global__ void __launch_bounds__(128) attention_keys(
+// Gradients of keys and values: a tile of keys, over all queries that see it, of all heads that share it.
+extern "C" __global__ void __launch_bounds__(128, 3) attention_keys(
     real *d_keys, real *d_values, const real *d_out, const float *logs, const float *deltas,
-    const real *queries, const real *keys, const real *values, int length, int heads, int key_heads,
-    int columns, float scale) {
+    const real *queries, const real *keys, const real *values, int columns, int d_columns, int length,
+    int heads, int key_heads, float scale) {
     __shared__ __align__(16) u16 room[4][TILE * PITCH];
-    __shared__ float log[2][TILE], delta[2][TILE];
-    const int tile = blockIdx.y, from = TILE * tile;
-    const int sequence = blockIdx.x / key_heads, shared = blockIdx.x % key_heads;
-    const int group = heads / key_heads, tiles = gridDim.y - tile, all = group * tiles;
+    __shared__ __align__(8) float log[2][TILE], delta[2][TILE];
+    const int count = (length + TILE - 1) / TILE, own_head = blockIdx.x / count;
+    const int tile = blockIdx.x % count, from = TILE * tile;
+    const int sequence = own_head / key_heads, shared = own_head % key_heads;
+    const int group = heads / key_heads, tiles = count - tile, all = group * tiles;
     const int warp = threadIdx.x / 32, lane = threadIdx.x & 31;
-    // Queries of the tile `number`, into the rooms of `now`.
-    const auto next = [&](int number, int now) {
-        const int head = shared * group + number / tiles, start = TILE * (tile + number % tiles);
+    const int stride = columns ? columns : HEAD;
+    // The next tile of queries, into the rooms of `now`.
+    int head = shared * group, ahead = tile;
+    const auto next = [&](int now) {
+        const int start = TILE * ahead;
         const size_t flat = ((size_t)sequence * heads + head) * length;
-        fetch(room[now], queries + flat * HEAD, HEAD, start, length);
+        fetch(room[now], queries + spot(sequence, head, heads, 0, length, columns), stride, start, length);
         fetch(room[2 + now], d_out + spot(sequence, head, heads, 0, length, heads * HEAD),
               heads * HEAD, start, length);
         const int row = threadIdx.x & (TILE - 1);
@@ -332,11 +354,13 @@ extern "C" __global__ void __launch_bounds__(128) attention_keys(
         const size_t at = flat + (there ? start + row : 0);
         if (threadIdx.x < TILE) fetch_number(&log[now][row], logs + at, there);
         else fetch_number(&delta[now][row], deltas + at, there);
+        if (++ahead == count) { ahead = tile; ++head; }
     };
-    fetch(room[1], keys + (size_t)blockIdx.x * length * HEAD, HEAD, from, length);
-    fetch(room[3], values + (size_t)blockIdx.x * length * HEAD, HEAD, from, length);
+    const size_t own = spot(sequence, shared, key_heads, 0, length, columns);
+    fetch(room[1], keys + own, stride, from, length);
+    fetch(room[3], values + own, stride, from, length);
     fetched();
-    next(0, 0);
+    next(0);
     fetched();
     arrived();
     u32 key[HEAD / 16][4], value[HEAD / 16][4];
@@ -353,18 +377,12 @@ extern "C" __global__ void __launch_bounds__(128) attention_keys(
         for (int i = 0; i < 4; ++i) dk[n][i] = dv[n][i] = 0.0f;
     }
     const float factor = scale * LOG2E;
-    for (int number = 0; number < all; ++number) {
-        const int now = number & 1;
-        if (number + 1 < all) next(number + 1, 1 - now);
-        fetched();
-        arrived();
+    // One tile of queries; `edge` as above.
+    const auto back = [&](const bool edge, int now) __attribute__((always_inline)) {
         const u16 *query = room[now], *slope = room[2 + now];
-        // On the diagonal, queries before a warp's keys do not see them.
-        const bool diagonal = number % tiles == 0;
-        const int first = diagonal ? warp : 0;
 #pragma unroll
         for (int j = 0; j < TILE / 16; ++j) {
-            if (j < first) continue;
+            if (edge && j < warp) continue;
             float s[2][4], p[2][4];
 #pragma unroll
             for (int i = 0; i < 4; ++i) s[0][i] = s[1][i] = p[0][i] = p[1][i] = 0.0f;
@@ -380,13 +398,16 @@ extern "C" __global__ void __launch_bounds__(128) attention_keys(
             }
 #pragma unroll
             for (int e = 0; e < 2; ++e) {
+                const int first_column = 16 * j + 8 * e + 2 * (lane & 3);
+                const float2 logs_there = *(const float2 *)&log[now][first_column];
+                const float2 less = *(const float2 *)&delta[now][first_column];
 #pragma unroll
                 for (int i = 0; i < 4; ++i) {
-                    const int row = 16 * warp + lane / 4 + 8 * (i / 2);
-                    const int column = 16 * j + 8 * e + 2 * (lane & 3) + (i & 1);
-                    const bool seen = !diagonal || row <= column;
-                    const float share = seen ? exp2f(s[e][i] * factor - log[now][column]) : 0.0f;
-                    p[e][i] = seen ? share * (p[e][i] - delta[now][column]) : 0.0f;
+                    const int row = 16 * warp + lane / 4 + 8 * (i / 2), column = first_column + (i & 1);
+                    const bool seen = !edge || row <= column;
+                    const float own_log = i & 1 ? logs_there.y : logs_there.x;
+                    const float share = seen ? power2(s[e][i] * factor - own_log) : 0.0f;
+                    p[e][i] = seen ? share * (p[e][i] - (i & 1 ? less.y : less.x)) : 0.0f;
                     s[e][i] = share;
                 }
             }
@@ -404,13 +425,23 @@ extern "C" __global__ void __launch_bounds__(128) attention_keys(
                 multiply(dk[2 * n + 1], c, b[2], b[3]);
             }
         }
+    };
+    for (int number = 0; number < all; ++number) {
+        const int now = number & 1;
+        // On the diagonal, queries before a warp's keys do not see them.
+        const bool diagonal = ahead == tile + 1 || tiles == 1;
+        if (number + 1 < all) next(1 - now);
+        fetched();
+        arrived();
+        if (diagonal) back(true, now);
+        else back(false, now);
         __syncthreads();
     }
 #pragma unroll
     for (int r = 0; r < 2; ++r) {
         const int place = from + 16 * warp + lane / 4 + 8 * r;
         if (place >= length) continue;
-        const size_t at = spot(sequence, shared, key_heads, place, length, columns) + 2 * (lane & 3);
+        const size_t at = spot(sequence, shared, key_heads, place, length, d_columns) + 2 * (lane & 3);
 #pragma unroll
         for (int n = 0; n < HEAD / 8; ++n) {
             *(u32 *)(d_keys + at + 8 * n) = pair(dk[n][2 * r] * scale, dk[n][2 * r + 1] * scale);

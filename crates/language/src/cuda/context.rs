@@ -5,6 +5,7 @@ use crate::model::Architecture;
 use std::sync::Arc;
 use training::TrainingError;
 use training::cuda::compute::{Matrix, Product, Store, Value};
+use training::cuda::fused::Finish;
 use training::cuda::{Buffer, CudaDevice, Kernels};
 
 /// How products are computed and activations stored.
@@ -42,6 +43,7 @@ const SOURCE: &str = concat!(
     include_str!("kernels.cu"),
     include_str!("head.cu"),
     include_str!("attention.cu"),
+    include_str!("adapters.cu"),
     include_str!("gradients.cu")
 );
 
@@ -53,6 +55,8 @@ pub(super) struct Context {
     kernels: Kernels,
     pub(super) store: Store,
     pub(super) precision: Precision,
+    /// Whether kernels of our own multiply bf16: `attention.cu`, `adapters.cu`.
+    pub(super) tensor_cores: bool,
     /// Whether attention never forms its matrix: `attention.cu` is written for bf16 and heads of 16,
     /// 32, 48 or 64 numbers.
     pub(super) tiled: bool,
@@ -66,10 +70,8 @@ impl Context {
     ) -> Result<Self, LanguageError> {
         let store = precision.store();
         let head = architecture.head_width;
-        let tiled = store == Store::BFloat16
-            && device.has_tensor_cores()
-            && head.is_multiple_of(16)
-            && head <= 64;
+        let tensor_cores = store == Store::BFloat16 && device.has_tensor_cores();
+        let tiled = tensor_cores && head.is_multiple_of(16) && head <= 64;
         let mut definitions = vec![
             format!("-DWIDTH={}", architecture.width),
             format!("-DHIDDEN={}", architecture.hidden),
@@ -82,7 +84,7 @@ impl Context {
         }
         device.bind().map_err(failed)?;
         let kernels = device.compile("decoder.cu", SOURCE, &definitions).map_err(failed)?;
-        Ok(Self { device, kernels, store, precision, tiled })
+        Ok(Self { device, kernels, store, precision, tensor_cores, tiled })
     }
 
     /// Bytes of one activation.
@@ -97,6 +99,20 @@ impl Context {
 
     pub(super) fn multiply(&self, product: &Product) -> Result<(), LanguageError> {
         self.device.multiply(product, self.precision == Precision::TensorFloat32).map_err(failed)
+    }
+
+    /// A product, finished where the device can do so; whether it was.
+    pub(super) fn finish(
+        &self,
+        product: &Product,
+        finish: Option<Finish>,
+    ) -> Result<bool, LanguageError> {
+        if let Some(finish) = finish
+            && self.device.multiply_and(product, finish).map_err(failed)?
+        {
+            return Ok(true);
+        }
+        self.multiply(product).map(|()| false)
     }
 
     /// out = left right, once.

@@ -1,27 +1,25 @@
 //! A decoder with its adapters on a device: losses of texts, and continuations of prompts.
 
-use super::adapters::{Moves, Places};
+use super::adapters::{Matrices, Places};
 use super::context::failed;
 use super::embedding::TrainedEmbedding;
 use super::growing::Growing;
 use super::head::Learnt;
 use super::weights::CudaDecoder;
-use super::whole::{BLOCKS, Whole};
+use super::whole::Whole;
 use super::workspace::{Extent, PLACES, Room, Use, Workspace};
 use crate::LanguageError;
 use crate::finetune::{Example, Layout, Scope};
 use crate::model::Decoder;
 use std::sync::Arc;
 use training::cuda::Buffer;
-use training::cuda::compute::Value::Address;
 
 /// Frozen weights, adapters, and room to run them.
 pub struct CudaModel {
     pub(super) decoder: Arc<CudaDecoder>,
     pub(super) places: Places,
-    /// The adapters' numbers, as activations are stored.
-    pub(super) values: Buffer<u8>,
-    pub(super) moves: Moves,
+    /// Weights with adapters beside them, as activations are stored.
+    pub(super) matrices: Matrices,
     /// In place of the frozen one.
     pub(super) embedding: Option<TrainedEmbedding>,
     /// Where everything is trained.
@@ -75,28 +73,25 @@ impl CudaModel {
         context.device.bind().map_err(failed)?;
         let layout = Layout::new(host, Scope::Adapters { embedding: false });
         let places = Places::new(host, &layout);
-        let values = context.real(&places.ordered(&layout.parameters(host)))?;
-        let moves = Moves::new(&context.device, &places, (values.address(), context.bytes()))?;
+        let matrices = Matrices::new(&context.device, &places, context.bytes())?;
         let workspace = Workspace::new(decoder, &places, length, purpose)?;
         let rows = workspace.rows;
-        Ok(Self {
+        let model = Self {
             decoder: Arc::clone(decoder),
             places,
-            values,
-            moves,
+            matrices,
             embedding: None,
             whole: None,
             growing: None,
             workspace,
             tokens: context.device.zeros(rows).map_err(failed)?,
             learnt: Learnt::new(&context.device, rows)?,
-        })
-    }
-
-    /// Puts trained adapters where products read them; `numbers` are in the layout's order.
-    pub(super) fn put_adapters(&self, numbers: u64) -> Result<(), LanguageError> {
-        let values = [self.moves.put.address(), numbers].map(Address);
-        self.decoder.context.start("put_parts", (BLOCKS, self.moves.count), &values)
+        };
+        model.put_weights()?;
+        let numbers = context.device.upload(&layout.parameters(host)).map_err(failed)?;
+        model.put_adapters(numbers.address())?;
+        context.device.finish().map_err(failed)?;
+        Ok(model)
     }
 
     pub(super) fn room(&self) -> Room {

@@ -231,6 +231,21 @@ extern "C" __global__ void put_parts(const Part *table, const float *numbers) {
     }
 }
 
+// Trained numbers of adapters to the rows of a matrix, which are `leading` apart: (to, from, count,
+// columns, leading).
+struct Rows { u64 to, from, count, columns, leading; };
+extern "C" __global__ void put_rows(const Rows *table, const float *numbers) {
+    const Rows part = table[blockIdx.y];
+    for (u64 i = (u64)blockIdx.x * blockDim.x + threadIdx.x; i < part.count; i += (u64)gridDim.x * blockDim.x)
+        store((real *)part.to + (i / part.columns) * part.leading + i % part.columns, numbers[part.from + i]);
+}
+
+// A matrix into rows that are `leading` apart.
+extern "C" __global__ void lay_rows(real *out, const real *in, u64 count, int columns, int leading) {
+    for (u64 i = (u64)blockIdx.x * blockDim.x + threadIdx.x; i < count; i += (u64)gridDim.x * blockDim.x)
+        out[(i / columns) * leading + i % columns] = in[i];
+}
+
 // Sums of vectors to their places among all trained numbers: (to, from, count, 0).
 extern "C" __global__ void take_parts(float *out, const Part *table, const double *sums) {
     const Part part = table[blockIdx.y];

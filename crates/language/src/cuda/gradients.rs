@@ -2,10 +2,12 @@
 
 use super::context::failed;
 use super::evaluate::{Answer, CudaModel};
+use super::head::Learning;
 use super::whole::BLOCKS;
 use super::workspace::PARTS;
 use crate::LanguageError;
 use crate::finetune::Example;
+use std::ops::Range;
 use training::cuda::Buffer;
 use training::cuda::compute::Value::{Address, Double, Int, Long};
 
@@ -26,21 +28,32 @@ impl Clipping {
     }
 }
 
+/// What examples gave: answers and norms in their order, and those of the last micro-batch while they
+/// are on the device.
+#[derive(Default)]
+pub(super) struct Found {
+    pub(super) answers: Vec<Answer>,
+    pub(super) norms: Vec<f64>,
+    there: Option<(Range<usize>, Learning)>,
+}
+
 impl CudaModel {
     /// Adds up the gradients of examples (sorted by length), each clipped to `clip`, into `out`, a
-    /// trained embedding first; answers and norms in the order given.
+    /// trained embedding first. [`CudaModel::fetch`] completes what they gave: what follows on the
+    /// device need not wait for it.
     pub(super) fn clipped_sum(
         &mut self,
         clipping: &Clipping,
         examples: &[&Example],
         clip: f64,
         out: u64,
-    ) -> Result<(Vec<Answer>, Vec<f64>), LanguageError> {
+    ) -> Result<Found, LanguageError> {
         let lengths: Vec<usize> = examples.iter().map(|example| example.tokens.len()).collect();
-        let (mut answers, mut norms) = (Vec::new(), Vec::new());
+        let mut found = Found::default();
         let mut again = false;
         for (range, extent) in self.micro_batches(&lengths) {
-            let part = &examples[range];
+            self.fetch(clipping, examples, &mut found)?;
+            let part = &examples[range.clone()];
             self.put_tokens(part.iter().map(|example| &example.tokens[..]), extent)?;
             let learnt = self.put_learnt(part, extent, true)?;
             self.forward(extent)?;
@@ -52,9 +65,7 @@ impl CudaModel {
             self.add_embedding(part, extent, clipping.factors.address(), out, again)?;
             self.add_whole(extent, clipping.factors.address(), out, again)?;
             again = true;
-            answers.extend(self.answers(part, &learnt)?);
-            let device = &self.decoder.context.device;
-            norms.extend(device.read(&clipping.norms, part.len()).map_err(failed)?);
+            found.there = Some((range, learnt));
         }
         if !again {
             self.add(clipping, 0, false)?;
@@ -63,12 +74,27 @@ impl CudaModel {
         }
         if self.whole.is_some() {
             self.take_vectors(out)?;
-            return Ok((answers, norms));
+            return Ok(found);
         }
         let adapters = out + 4 * self.embedding_size() as u64;
-        let values = [adapters, self.moves.take.address(), self.workspace.sum].map(Address);
-        self.decoder.context.start("take_parts", (BLOCKS, self.moves.count), &values)?;
-        Ok((answers, norms))
+        let values = [adapters, self.matrices.take.address(), self.workspace.sum].map(Address);
+        self.decoder.context.start("take_parts", (BLOCKS, self.matrices.count), &values)?;
+        Ok(found)
+    }
+
+    /// Reads what the last micro-batch of `examples` gave.
+    pub(super) fn fetch(
+        &self,
+        clipping: &Clipping,
+        examples: &[&Example],
+        found: &mut Found,
+    ) -> Result<(), LanguageError> {
+        let Some((range, learnt)) = found.there.take() else { return Ok(()) };
+        let part = &examples[range];
+        found.answers.extend(self.answers(part, &learnt)?);
+        let device = &self.decoder.context.device;
+        found.norms.extend(device.read(&clipping.norms, part.len()).map_err(failed)?);
+        Ok(())
     }
 
     fn clip(&self, clipping: &Clipping, examples: usize, clip: f64) -> Result<(), LanguageError> {

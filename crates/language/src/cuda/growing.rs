@@ -7,6 +7,7 @@
 use super::context::failed;
 use super::evaluate::CudaModel;
 use super::forward::optional;
+use super::weights::Bias;
 use super::workspace::{Extent, Kept};
 use crate::LanguageError;
 use crate::model::Choose;
@@ -179,10 +180,12 @@ impl CudaModel {
                 &[
                     Address(to),
                     Address(from),
-                    Int((extent.sequences * a.key_heads) as i32),
+                    Int(extent.sequences as i32),
+                    Int(a.key_heads as i32),
                     Int(extent.length as i32),
                     Int(growing.places as i32),
                     Int(a.head_width as i32),
+                    Int(self.workspace.columns as i32),
                 ],
             )?;
         }
@@ -214,7 +217,7 @@ impl CudaModel {
             Address(keys),
             Address(values),
             Address(w.joint),
-            Address(optional(layer.joint.bias.as_ref())),
+            Address(layer.joint.bias.as_ref().map_or(0, Bias::address)),
             Address(optional(w.angles.as_ref())),
             Address(growing.at.address()),
         ];

@@ -77,6 +77,92 @@ extern "C" __global__ void __launch_bounds__(256) cross_entropy(
     }
 }
 
+#ifdef BF16
+// The same for rows that fit into shared memory in 16 bits, so that logits are read once: blocks of 512
+// threads, two on a processor, one of which reads while the other writes. What is held is e^(z - r), r
+// being the largest of a warp's 512 numbers. Its rounding is one of the gradient's two: the token's own
+// gradient, where p - 1 may cancel, is formed from its logit instead.
+#define BATCH 4
+#define BATCHES 16
+extern "C" __global__ void __launch_bounds__(512, 2) cross_entropy_held(
+    real *gradient, float *losses, unsigned char *top, const float *logits, const u32 *tokens,
+    const float *shares, int vocabulary, int padded, int wants) {
+    extern __shared__ uint2 held[];
+    __shared__ float part[2][16], highs[BATCHES][16];
+    const size_t row = blockIdx.x;
+    const int thread = threadIdx.x, warp = thread / 32, lane = thread & 31, pieces = padded / 4;
+    const float *z = logits + row * padded;
+    const int token = (int)tokens[row];
+    const float own = z[token], none = -__int_as_float(0x7f800000);
+    float largest = none, sum = 0.0f;
+    for (int from = 0, batch = 0; from < pieces; from += BATCH * 512, ++batch) {
+        float4 v[BATCH];
+        float high = none;
+#pragma unroll
+        for (int j = 0; j < BATCH; ++j) {
+            const int c = from + 512 * j + thread;
+            v[j] = c < pieces ? load4(z + 4 * c) : make_float4(none, none, none, none);
+            if (4 * c + 3 >= vocabulary) {
+                if (4 * c >= vocabulary) v[j].x = none;
+                if (4 * c + 1 >= vocabulary) v[j].y = none;
+                if (4 * c + 2 >= vocabulary) v[j].z = none;
+                v[j].w = none;
+            }
+            high = fmaxf(high, fmaxf(fmaxf(v[j].x, v[j].y), fmaxf(v[j].z, v[j].w)));
+        }
+        // Finite, so that a batch of padding is 0.
+        high = fmaxf(warp_max(high), -3.0e38f);
+        if (lane == 0) highs[batch][warp] = high;
+        float own_sum = 0.0f;
+#pragma unroll
+        for (int j = 0; j < BATCH; ++j) {
+            const int c = from + 512 * j + thread;
+            const float4 e = make_float4(
+                power(v[j].x - high), power(v[j].y - high), power(v[j].z - high), power(v[j].w - high));
+            own_sum += sum4(e);
+            if (c < pieces) held[c] = make_uint2(pair(e.x, e.y), pair(e.z, e.w));
+        }
+        if (high > largest) {
+            sum *= power(largest - high);
+            largest = high;
+        }
+        sum += own_sum * power(high - largest);
+    }
+    sum = warp_sum(sum);
+    if (lane == 0) { part[0][warp] = largest; part[1][warp] = sum; }
+    __syncthreads();
+    largest = warp_max(part[0][lane & 15]);
+    sum = 0.0f;
+#pragma unroll
+    for (int i = 0; i < 16; ++i) sum += part[1][i] * power(part[0][i] - largest);
+    if (thread == 0) {
+        losses[row] = logf(sum) + (largest - own);
+        top[row] = own == largest;
+    }
+    if (!wants) return;
+    const float share = shares[row], factor = share / sum;
+    const float at_token = share * (power(own - largest) / sum - 1.0f);
+    real *g = gradient + row * padded;
+    for (int from = 0, batch = 0; from < pieces; from += BATCH * 512, ++batch) {
+        const float own_factor = factor * power(highs[batch][warp] - largest);
+#pragma unroll
+        for (int j = 0; j < BATCH; ++j) {
+            const int c = from + 512 * j + thread;
+            if (c >= pieces) break;
+            const float4 e = load4((const real *)(held + c));
+            float4 r = make_float4(e.x * own_factor, e.y * own_factor, e.z * own_factor, e.w * own_factor);
+            if (token / 4 == c) {
+                const int at = token & 3;
+                if (at == 0) r.x = at_token;
+                else if (at == 1) r.y = at_token;
+                else if (at == 2) r.z = at_token;
+                else r.w = at_token;
+            }
+            store4(g + 4 * c, r);
+        }
+    }
+}
+#else
 // The same for rows that fit into shared memory, which is filled once: blocks of 1024 threads.
 extern "C" __global__ void __launch_bounds__(1024) cross_entropy_held(
     real *gradient, float *losses, unsigned char *top, const float *logits, const u32 *tokens,
@@ -138,3 +224,4 @@ extern "C" __global__ void __launch_bounds__(1024) cross_entropy_held(
         store4(g + 4 * c, r);
     }
 }
+#endif

@@ -11,11 +11,9 @@ use training::cuda::{Buffer, CudaDevice};
 
 /// Which places are learnt, and what was found there.
 pub(super) struct Learnt {
-    places: Buffer<i32>,
-    /// For every place, its number among the learnt ones, or -1.
-    from: Buffer<i32>,
-    tokens: Buffer<u32>,
-    shares: Buffer<f32>,
+    /// The bits of four lists of `given` numbers each: where the learnt places are, their tokens, their
+    /// shares, and for every place its number among the learnt ones, or -1.
+    lists: Buffer<u32>,
     losses: Buffer<f32>,
     top: Buffer<u8>,
 }
@@ -23,21 +21,20 @@ pub(super) struct Learnt {
 /// How many places are learnt, and where each example's begin among them.
 pub(super) struct Learning {
     places: usize,
+    /// Numbers of each list.
+    given: usize,
     starts: Vec<usize>,
 }
 
 /// Shared memory of a block that `cross_entropy_held` needs beside a row.
-const RESERVED: usize = 256;
+const RESERVED: usize = 2048;
 /// Rows of logits at a time are a multiple of this, which products want.
 const ROWS: usize = 128;
 
 impl Learnt {
     pub(super) fn new(device: &CudaDevice, rows: usize) -> Result<Self, LanguageError> {
         Ok(Self {
-            places: device.zeros(rows).map_err(failed)?,
-            from: device.zeros(rows).map_err(failed)?,
-            tokens: device.zeros(rows).map_err(failed)?,
-            shares: device.zeros(rows).map_err(failed)?,
+            lists: device.zeros(4 * rows).map_err(failed)?,
             losses: device.zeros(rows).map_err(failed)?,
             top: device.zeros(rows).map_err(failed)?,
         })
@@ -88,14 +85,19 @@ impl CudaModel {
                 shares.push(share);
             }
         }
+        // One copy: the device waits for each.
+        let given = from.len();
+        let mut lists = Vec::with_capacity(4 * given);
+        lists.extend(places.iter().map(|place: &i32| place.cast_unsigned()));
+        lists.resize(given, 0);
+        lists.extend_from_slice(&tokens);
+        lists.resize(2 * given, 0);
+        lists.extend(shares.iter().map(|share: &f32| share.to_bits()));
+        lists.resize(3 * given, 0);
+        lists.extend(from.iter().map(|number: &i32| number.cast_unsigned()));
         let device = &self.decoder.context.device;
-        device.write(&mut self.learnt.places, &places).map_err(failed)?;
-        device.write(&mut self.learnt.tokens, &tokens).map_err(failed)?;
-        device.write(&mut self.learnt.shares, &shares).map_err(failed)?;
-        if back {
-            device.write(&mut self.learnt.from, &from).map_err(failed)?;
-        }
-        Ok(Learning { places: places.len(), starts })
+        device.write(&mut self.learnt.lists, &lists).map_err(failed)?;
+        Ok(Learning { places: places.len(), given, starts })
     }
 
     /// Logits and losses of the learnt places of a forward pass; with `back`, the gradient of the
@@ -106,15 +108,15 @@ impl CudaModel {
         extent: Extent,
         back: bool,
     ) -> Result<(), LanguageError> {
-        let places = learning.places;
+        let Learning { places, given, .. } = *learning;
         let (decoder, w) = (&self.decoder, &self.workspace);
         let (a, context) = (&decoder.architecture, &decoder.context);
         let width = decoder.logits_width();
         self.pick(places)?;
         let picked = context.matrix(w.picked, a.width);
         let head = context.matrix(self.head_address(), a.width);
-        // Rows of logits that fit into shared memory are read once.
-        let shared = 4 * width;
+        // Rows of logits that fit into shared memory, in f32 or in 16 bits, are read once.
+        let shared = context.bytes() * width;
         let held = shared + RESERVED <= context.device.shared_memory();
         // As many rows each time, so that no product is small.
         let parts = places.div_ceil(w.logits_rows).max(1);
@@ -130,8 +132,8 @@ impl CudaModel {
                 Address(self.learnt.losses.at(start)),
                 Address(self.learnt.top.at(start)),
                 Address(w.logits),
-                Address(self.learnt.tokens.at(start)),
-                Address(self.learnt.shares.at(start)),
+                Address(self.learnt.lists.at(given + start)),
+                Address(self.learnt.lists.at(2 * given + start)),
                 Int(a.vocabulary as i32),
                 Int(width as i32),
                 Int(i32::from(back)),
@@ -155,7 +157,7 @@ impl CudaModel {
                 &[
                     Address(w.d_normed),
                     Address(w.d_picked),
-                    Address(self.learnt.from.address()),
+                    Address(self.learnt.lists.at(3 * given)),
                     Int(extent.rows() as i32),
                     Int(a.width as i32),
                 ],
@@ -188,9 +190,9 @@ impl CudaModel {
 
     /// Rows of logits at places of the last forward pass, padded to the head's rows.
     pub(super) fn logits(&mut self, places: &[usize]) -> Result<Vec<f32>, LanguageError> {
-        let list: Vec<i32> = places.iter().map(|place| *place as i32).collect();
+        let list: Vec<u32> = places.iter().map(|place| *place as u32).collect();
         let device = &self.decoder.context.device;
-        device.write(&mut self.learnt.places, &list).map_err(failed)?;
+        device.write(&mut self.learnt.lists, &list).map_err(failed)?;
         self.pick(places.len())?;
         let (decoder, w) = (&self.decoder, &self.workspace);
         let (a, context) = (&decoder.architecture, &decoder.context);
@@ -215,7 +217,7 @@ impl CudaModel {
             &[
                 Address(w.picked),
                 Address(w.states),
-                Address(self.learnt.places.address()),
+                Address(self.learnt.lists.address()),
                 Int(count as i32),
                 Int(decoder.architecture.width as i32),
             ],

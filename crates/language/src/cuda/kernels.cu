@@ -5,6 +5,8 @@
 // Rows are places: row = sequence * length + place. Heads first ("headed") means
 // [sequence][head][place][number]; otherwise a row holds all heads side by side. Four numbers are
 // read and written at a time: widths, and lengths of padded sequences, are multiples of four.
+// Inputs of linear maps, and gradients of their outputs, have the low-rank numbers of adapters after
+// each row: rows of such a matrix are `leading` numbers apart.
 
 typedef unsigned int u32;
 typedef unsigned long long u64;
@@ -18,12 +20,22 @@ __device__ __forceinline__ void store(float *p, float v) { *p = v; }
 #ifdef BF16
 typedef u16 real;
 __device__ __forceinline__ float wide(u16 x) { return __uint_as_float((u32)x << 16); }
-// To nearest, ties to even; a NaN stays one.
+// Two numbers, to nearest, ties to even; a NaN stays one.
+#if __CUDA_ARCH__ >= 800
+__device__ __forceinline__ u32 pair(float low, float high) {
+    u32 r;
+    asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(r) : "f"(high), "f"(low));
+    return r;
+}
+__device__ __forceinline__ u16 narrow(float x) { return (u16)pair(x, 0.0f); }
+#else
 __device__ __forceinline__ u16 narrow(float x) {
     const u32 bits = __float_as_uint(x);
     if ((bits & 0x7FFFFFFFu) > 0x7F800000u) return (u16)((bits >> 16) | 0x40u);
     return (u16)((bits + 0x7FFFu + ((bits >> 16) & 1u)) >> 16);
 }
+__device__ __forceinline__ u32 pair(float low, float high) { return narrow(low) | ((u32)narrow(high) << 16); }
+#endif
 __device__ __forceinline__ float load(const u16 *p) { return wide(*p); }
 __device__ __forceinline__ void store(u16 *p, float v) { *p = narrow(v); }
 __device__ __forceinline__ float4 load4(const u16 *p) {
@@ -31,7 +43,7 @@ __device__ __forceinline__ float4 load4(const u16 *p) {
     return make_float4(wide(v.x), wide(v.y), wide(v.z), wide(v.w));
 }
 __device__ __forceinline__ void store4(u16 *p, float4 v) {
-    *(ushort4 *)p = make_ushort4(narrow(v.x), narrow(v.y), narrow(v.z), narrow(v.w));
+    *(uint2 *)p = make_uint2(pair(v.x, v.y), pair(v.z, v.w));
 }
 #else
 typedef float real;
@@ -77,14 +89,15 @@ extern "C" __global__ void embed(
 }
 
 // x = before + delta + bias (delta may be null: x is before), h = norm(x); moments: (mean, scale). A
-// warp holds its row of WIDTH numbers, four at a time.
+// warp holds its row of WIDTH numbers, four at a time. `leading` is that of h.
 #define HELD ((WIDTH + 127) / 128)
 extern "C" __global__ void add_norm(
     float *x, real *h, float2 *moments, const float *before, const real *delta, const float *bias,
-    const float *weight, const float *shift, int rows, float epsilon, int centred) {
+    const float *weight, const float *shift, int rows, int leading, float epsilon, int centred) {
     const int row = blockIdx.x * 8 + threadIdx.x / 32, lane = threadIdx.x & 31;
     if (row >= rows) return;
     const size_t base = (size_t)row * WIDTH;
+    h += (size_t)row * leading;
     float4 v[HELD];
     float sum = 0.0f;
 #pragma unroll
@@ -95,7 +108,6 @@ extern "C" __global__ void add_norm(
         if (delta) {
             v[j] = add4(v[j], load4(delta + base + i));
             if (bias) v[j] = add4(v[j], load4(bias + i));
-            store4(x + base + i, v[j]);
         }
         sum += sum4(v[j]);
     }
@@ -114,32 +126,43 @@ extern "C" __global__ void add_norm(
         const int i = 4 * lane + 128 * j;
         if (i >= WIDTH) break;
         const float4 w = load4(weight + i);
+        // Not before all of the row is read, so that no load waits for a store.
+        if (delta) store4(x + base + i, v[j]);
         float4 y = make_float4(
             (v[j].x - mean) * scale * w.x, (v[j].y - mean) * scale * w.y, (v[j].z - mean) * scale * w.z,
             (v[j].w - mean) * scale * w.w);
         if (shift) y = add4(y, load4(shift + i));
-        store4(h + base + i, y);
+        store4(h + i, y);
     }
 }
 
-// dx (+)= s (g - mean(g) [centred] - y mean(g y)), with y = s (x - m) and g = dy w; `copy` is dx as
-// `real`, where it is not null.
+// dx = s (g - mean(g) [centred] - y mean(g y)), with y = s (x - m) and g = dy w, and `before`, where it
+// is not null: what the stream's gradient was. It goes to `whole` in f32, where that is not null, and
+// otherwise to `dx`, which may be `before`.
 extern "C" __global__ void norm_backward(
-    float *dx, real *copy, const float *x, const float2 *moments, const real *dy,
-    const float *weight, int rows, int centred, int again) {
+    real *dx, float *whole, const real *before, const float *x, const float2 *moments, const real *dy,
+    const float *weight, int rows, int leading, int before_leading, int centred) {
     const int row = blockIdx.x * 8 + threadIdx.x / 32, lane = threadIdx.x & 31;
     if (row >= rows) return;
     const size_t base = (size_t)row * WIDTH;
+    dx += (size_t)row * leading;
+    if (before) before += (size_t)row * before_leading;
     const float2 m = moments[row];
-    float4 y[HELD], g[HELD];
+    float4 y[HELD], g[HELD], d[HELD];
     float along = 0.0f, centre = 0.0f;
+    // All that is read is asked for at once.
+#pragma unroll
+    for (int j = 0; j < HELD; ++j) {
+        const int i = 4 * lane + 128 * j;
+        d[j] = before && i < WIDTH ? load4(before + i) : make_float4(0.0f, 0.0f, 0.0f, 0.0f);
+    }
 #pragma unroll
     for (int j = 0; j < HELD; ++j) {
         const int i = 4 * lane + 128 * j;
         if (i >= WIDTH) break;
-        const float4 v = load4(x + base + i), d = load4(dy + base + i), w = load4(weight + i);
+        const float4 v = load4(x + base + i), slope = load4(dy + base + i), w = load4(weight + i);
         y[j] = make_float4((v.x - m.x) * m.y, (v.y - m.x) * m.y, (v.z - m.x) * m.y, (v.w - m.x) * m.y);
-        g[j] = make_float4(d.x * w.x, d.y * w.y, d.z * w.z, d.w * w.w);
+        g[j] = make_float4(slope.x * w.x, slope.y * w.y, slope.z * w.z, slope.w * w.w);
         centre += sum4(g[j]);
         along += (g[j].x * y[j].x + g[j].y * y[j].y) + (g[j].z * y[j].z + g[j].w * y[j].w);
     }
@@ -149,12 +172,11 @@ extern "C" __global__ void norm_backward(
     for (int j = 0; j < HELD; ++j) {
         const int i = 4 * lane + 128 * j;
         if (i >= WIDTH) break;
-        float4 d = make_float4(
+        const float4 sum = add4(d[j], make_float4(
             m.y * (g[j].x - centre - y[j].x * along), m.y * (g[j].y - centre - y[j].y * along),
-            m.y * (g[j].z - centre - y[j].z * along), m.y * (g[j].w - centre - y[j].w * along));
-        if (again) d = add4(d, load4(dx + base + i));
-        store4(dx + base + i, d);
-        if (copy) store4(copy + base + i, d);
+            m.y * (g[j].z - centre - y[j].z * along), m.y * (g[j].w - centre - y[j].w * along)));
+        if (whole) store4(whole + base + i, sum);
+        else store4(dx + i, sum);
     }
 }
 
@@ -195,7 +217,7 @@ __device__ __forceinline__ Headed headed(
 
 // Queries, keys and values of rows, with their bias, rotated, heads first.
 extern "C" __global__ void split_heads(
-    real *queries, real *keys, real *values, const real *joint, const float *bias,
+    real *queries, real *keys, real *values, const real *joint, const real *bias,
     const float2 *angles, int rows, int length, int heads, int key_heads, int width, int pairs) {
     const int columns = (heads + 2 * key_heads) * width, half = width / 2;
     const u32 all = (u32)rows * (columns / 4);
@@ -221,7 +243,7 @@ extern "C" __global__ void split_heads(
 // Its derivative: gradients heads first, rotated back, into rows.
 extern "C" __global__ void join_heads(
     real *joint, const real *queries, const real *keys, const real *values, const float2 *angles,
-    int rows, int length, int heads, int key_heads, int width, int pairs) {
+    int leading, int rows, int length, int heads, int key_heads, int width, int pairs) {
     const int columns = (heads + 2 * key_heads) * width, half = width / 2;
     const u32 all = (u32)rows * (columns / 4);
     for (u32 i = blockIdx.x * blockDim.x + threadIdx.x; i < all; i += gridDim.x * blockDim.x) {
@@ -233,19 +255,19 @@ extern "C" __global__ void join_heads(
             const float4 other = pairs == 2 ? load4(in + (h.at < half ? half : -half)) : v;
             v = rotate4(v, other, angles + (size_t)(row % length) * half, h.at, half, pairs, -1.0f);
         }
-        store4(joint + (size_t)row * columns + column, v);
+        store4(joint + (size_t)row * leading + column, v);
     }
 }
 
-// Heads first to rows (`back`: the other way).
+// Heads first to rows that are `leading` apart (`back`: the other way).
 extern "C" __global__ void merge_heads(
-    real *out, const real *in, int rows, int length, int heads, int width, int back) {
+    real *out, const real *in, int leading, int rows, int length, int heads, int width, int back) {
     const int columns = heads * width;
     const u32 all = (u32)rows * (columns / 4);
     for (u32 i = blockIdx.x * blockDim.x + threadIdx.x; i < all; i += gridDim.x * blockDim.x) {
         const int row = (int)(i / (columns / 4)), column = 4 * (int)(i % (columns / 4));
         const Headed h = headed(row, column, length, heads, 0, width);
-        const size_t flat = (size_t)row * columns + column;
+        const size_t flat = (size_t)row * leading + column;
         if (back) store4(out + h.place, load4(in + flat));
         else store4(out + flat, load4(in + h.place));
     }
@@ -328,30 +350,39 @@ __device__ __forceinline__ float gelu_slope(float x) {
     return s + 2.0f * x * s * (1.0f - s) * ROOT * (1.0f + 3.0f * 0.044715f * x * x);
 }
 
-// out = gelu(x + bias).
-extern "C" __global__ void gelu(real *out, const real *x, const float *bias, u64 rows) {
+// x += bias: rows of `columns` numbers.
+extern "C" __global__ void add_bias(real *x, const real *bias, u64 rows, int columns) {
+    const u64 all = rows * (columns / 4);
+    for (u64 i = (u64)blockIdx.x * blockDim.x + threadIdx.x; i < all; i += (u64)gridDim.x * blockDim.x)
+        store4(x + 4 * i, add4(load4(x + 4 * i), load4(bias + 4 * (i % (columns / 4)))));
+}
+
+// out = gelu(x + bias). `leading` is that of out; x has none.
+extern "C" __global__ void gelu(real *out, const real *x, const real *bias, u64 rows, int leading) {
     const u32 all = (u32)rows * (HIDDEN / 4);
     for (u32 i = blockIdx.x * blockDim.x + threadIdx.x; i < all; i += gridDim.x * blockDim.x) {
         float4 v = load4(x + 4 * (size_t)i);
         if (bias) v = add4(v, load4(bias + 4 * (i % (HIDDEN / 4))));
-        store4(out + 4 * (size_t)i, make_float4(gelu_of(v.x), gelu_of(v.y), gelu_of(v.z), gelu_of(v.w)));
+        store4(out + (size_t)(i / (HIDDEN / 4)) * leading + 4 * (i % (HIDDEN / 4)),
+               make_float4(gelu_of(v.x), gelu_of(v.y), gelu_of(v.z), gelu_of(v.w)));
     }
 }
 
-// d (of gelu's output) becomes that of its input.
-extern "C" __global__ void gelu_backward(real *d, const real *x, const float *bias, u64 rows) {
+// d (of gelu's output) becomes that of its input. `leading` is that of d.
+extern "C" __global__ void gelu_backward(real *d, const real *x, const real *bias, u64 rows, int leading) {
     const u32 all = (u32)rows * (HIDDEN / 4);
     for (u32 i = blockIdx.x * blockDim.x + threadIdx.x; i < all; i += gridDim.x * blockDim.x) {
         float4 v = load4(x + 4 * (size_t)i);
         if (bias) v = add4(v, load4(bias + 4 * (i % (HIDDEN / 4))));
-        const float4 g = load4(d + 4 * (size_t)i);
-        store4(d + 4 * (size_t)i, make_float4(
+        real *own = d + (size_t)(i / (HIDDEN / 4)) * leading + 4 * (i % (HIDDEN / 4));
+        const float4 g = load4(own);
+        store4(own, make_float4(
             g.x * gelu_slope(v.x), g.y * gelu_slope(v.y), g.z * gelu_slope(v.z), g.w * gelu_slope(v.w)));
     }
 }
 
-// out = silu(gate) up; a row of `both` holds gate, then up; `bias` likewise.
-extern "C" __global__ void swiglu(real *out, const real *both, const float *bias, u64 rows) {
+// out = silu(gate) up; a row of `both` holds gate, then up; `bias` likewise. `leading` is that of out.
+extern "C" __global__ void swiglu(real *out, const real *both, const real *bias, u64 rows, int leading) {
     const u32 all = (u32)rows * (HIDDEN / 4);
     for (u32 i = blockIdx.x * blockDim.x + threadIdx.x; i < all; i += gridDim.x * blockDim.x) {
         const size_t row = i / (HIDDEN / 4);
@@ -359,7 +390,7 @@ extern "C" __global__ void swiglu(real *out, const real *both, const float *bias
         const real *in = both + row * 2 * HIDDEN + column;
         float4 g = load4(in), u = load4(in + HIDDEN);
         if (bias) { g = add4(g, load4(bias + column)); u = add4(u, load4(bias + HIDDEN + column)); }
-        store4(out + row * HIDDEN + column, make_float4(
+        store4(out + row * leading + column, make_float4(
             g.x * sigmoid(g.x) * u.x, g.y * sigmoid(g.y) * u.y, g.z * sigmoid(g.z) * u.z,
             g.w * sigmoid(g.w) * u.w));
     }
@@ -370,9 +401,9 @@ __device__ __forceinline__ float silu_slope(float x) {
     return s * (1.0f + x * (1.0f - s));
 }
 
-// d_both from the gradient of the output.
+// d_both from the gradient of the output. `leading` is that of d_both.
 extern "C" __global__ void swiglu_backward(
-    real *d_both, const real *d, const real *both, const float *bias, u64 rows) {
+    real *d_both, const real *d, const real *both, const real *bias, u64 rows, int leading) {
     const u32 all = (u32)rows * (HIDDEN / 4);
     for (u32 i = blockIdx.x * blockDim.x + threadIdx.x; i < all; i += gridDim.x * blockDim.x) {
         const size_t row = i / (HIDDEN / 4);
@@ -381,7 +412,7 @@ extern "C" __global__ void swiglu_backward(
         float4 g = load4(in), u = load4(in + HIDDEN);
         if (bias) { g = add4(g, load4(bias + column)); u = add4(u, load4(bias + HIDDEN + column)); }
         const float4 o = load4(d + row * HIDDEN + column);
-        real *out = d_both + row * 2 * HIDDEN + column;
+        real *out = d_both + row * leading + column;
         store4(out, make_float4(
             o.x * u.x * silu_slope(g.x), o.y * u.y * silu_slope(g.y), o.z * u.z * silu_slope(g.z),
             o.w * u.w * silu_slope(g.w)));
@@ -395,18 +426,23 @@ extern "C" __global__ void swiglu_backward(
 // Keys and values of texts that grow by a token at a time: [sequence][head][places][width], of which
 // at[sequence] are there before the new one.
 
-// Those of a whole pass, [n][length][width], into a cache [n][places][width].
-extern "C" __global__ void keep_places(real *cache, const real *from, int count, int length, int places, int width) {
-    const u64 all = (u64)count * length * (width / 4);
+// Those of a whole pass, heads first or in rows of `columns` numbers, into a cache
+// [sequence][head][places][width].
+extern "C" __global__ void keep_places(
+    real *cache, const real *from, int sequences, int heads, int length, int places, int width, int columns) {
+    const u64 all = (u64)sequences * heads * length * (width / 4);
     for (u64 i = (u64)blockIdx.x * blockDim.x + threadIdx.x; i < all; i += (u64)gridDim.x * blockDim.x) {
         const u64 number = i / ((u64)length * (width / 4)), rest = i % ((u64)length * (width / 4));
-        store4(cache + (number * places) * width + 4 * rest, load4(from + 4 * i));
+        const u64 place = rest / (width / 4), at = 4 * (rest % (width / 4));
+        const real *own = from + 4 * i;
+        if (columns) own = from + ((number / heads) * length + place) * columns + (number % heads) * width + at;
+        store4(cache + (number * places) * width + 4 * rest, load4(own));
     }
 }
 
 // As split_heads for one new place of each sequence; keys and values go into the cache.
 extern "C" __global__ void split_heads_at(
-    real *queries, real *keys, real *values, const real *joint, const float *bias,
+    real *queries, real *keys, real *values, const real *joint, const real *bias,
     const float2 *angles, const int *at, int rows, int places, int heads, int key_heads, int width,
     int pairs) {
     const int columns = (heads + 2 * key_heads) * width, half = width / 2;

@@ -119,7 +119,7 @@ impl<'a> CudaTrainer<'a> {
         members.sort_by_key(|example| example.tokens.len());
         let clip = run.clip_norm();
         let sum = self.trained.sum.address();
-        let (answers, norms) = self.model.clipped_sum(&self.clipping, &members, clip, sum)?;
+        let mut found = self.model.clipped_sum(&self.clipping, &members, clip, sum)?;
         if let Some(canaries) = &self.recipe.canaries {
             let mut sum = device.read(&self.trained.sum, self.layout.size).map_err(failed)?;
             let stream = Stream::new(self.recipe.seed, Purpose::NOISE, 0);
@@ -132,6 +132,8 @@ impl<'a> CudaTrainer<'a> {
         let noise = (phase.noise_multiplier * clip, share * public);
         self.trained.update(device, &self.recipe.optimizer, self.step, noise).map_err(failed)?;
         self.put_trained()?;
+        self.model.fetch(&self.clipping, &members, &mut found)?;
+        let (answers, norms) = (found.answers, found.norms);
         self.step += 1;
         Ok(StepStatistics {
             batch_size: members.len(),

@@ -1,8 +1,11 @@
 //! Frozen weights on the device: queries, keys and values in one matrix, gate and up in another.
 
+use super::adapters::Map;
 use super::context::{Context, Precision, failed};
 use crate::LanguageError;
-use crate::model::{Activation, Architecture, Decoder, Linear, Norm, NormWeights, Pairs, Position};
+use crate::model::{
+    Activation, Architecture, Decoder, Linear, Norm, NormWeights, Pairs, Position, Projection,
+};
 use std::sync::{Arc, Mutex};
 use training::cuda::{Buffer, CudaDevice};
 
@@ -17,7 +20,22 @@ pub(super) struct FrozenNorm {
 pub(super) struct FrozenLinear {
     /// One row an output.
     pub(super) weight: Buffer<u8>,
-    pub(super) bias: Option<Buffer<f32>>,
+    pub(super) bias: Option<Bias>,
+}
+
+/// A bias: in f32 where it is added to the stream, else like activations, as products read it.
+pub(super) enum Bias {
+    Exact(Buffer<f32>),
+    Stored(Buffer<u8>),
+}
+
+impl Bias {
+    pub(super) fn address(&self) -> u64 {
+        match self {
+            Self::Exact(own) => own.address(),
+            Self::Stored(own) => own.address(),
+        }
+    }
 }
 
 pub(super) struct FrozenLayer {
@@ -61,7 +79,7 @@ impl CudaDecoder {
             let bias = weights.bias.as_deref().map(up).transpose()?;
             Ok(FrozenNorm { weight: up(&weights.weight)?, bias })
         };
-        let stacked = |parts: &[&Linear]| -> Result<FrozenLinear, LanguageError> {
+        let stacked = |parts: &[&Linear], exact: bool| -> Result<FrozenLinear, LanguageError> {
             let weight: Vec<f32> =
                 parts.iter().flat_map(|part| part.weight.iter().copied()).collect();
             let bias = parts.iter().any(|part| part.bias.is_some()).then(|| {
@@ -69,7 +87,11 @@ impl CudaDecoder {
                 let own = |part: &&Linear| part.bias.clone().unwrap_or_else(|| zeros(part));
                 parts.iter().flat_map(own).collect::<Vec<f32>>()
             });
-            let bias = bias.as_deref().map(up).transpose()?;
+            let store = |numbers: &[f32]| match exact {
+                true => up(numbers).map(Bias::Exact),
+                false => context.real(numbers).map(Bias::Stored),
+            };
+            let bias = bias.as_deref().map(store).transpose()?;
             Ok(FrozenLinear { weight: context.real(&weight)?, bias })
         };
         let mut layers = Vec::with_capacity(a.layers);
@@ -77,11 +99,11 @@ impl CudaDecoder {
             let feed: Vec<&Linear> = layer.gate.iter().chain([&layer.up]).collect();
             layers.push(FrozenLayer {
                 attention_norm: norm(&layer.attention_norm)?,
-                joint: stacked(&[&layer.query, &layer.key, &layer.value])?,
-                output: stacked(&[&layer.output])?,
+                joint: stacked(&[&layer.query, &layer.key, &layer.value], false)?,
+                output: stacked(&[&layer.output], true)?,
                 feed_norm: norm(&layer.feed_norm)?,
-                feed: stacked(&feed)?,
-                down: stacked(&[&layer.down])?,
+                feed: stacked(&feed, false)?,
+                down: stacked(&[&layer.down], true)?,
             });
         }
         let mut head = decoder.head().to_vec();
@@ -99,6 +121,38 @@ impl CudaDecoder {
             context,
             spare: Mutex::new(None),
         }))
+    }
+
+    pub(super) fn frozen(&self, index: usize, map: Map) -> &FrozenLinear {
+        let layer = &self.layers[index];
+        match map {
+            Map::Joint => &layer.joint,
+            Map::Output => &layer.output,
+            Map::Feed => &layer.feed,
+            Map::Down => &layer.down,
+        }
+    }
+
+    /// (inputs, outputs) of a map.
+    pub(super) fn shape(&self, map: Map) -> (usize, usize) {
+        let a = &self.architecture;
+        match map {
+            Map::Joint => (a.width, self.joint_width()),
+            Map::Output => (a.query_width(), a.width),
+            Map::Feed => (a.width, self.feed_width()),
+            Map::Down => (a.hidden, a.width),
+        }
+    }
+
+    /// The first output of a projection among those of its map.
+    pub(super) fn row(&self, projection: Projection) -> usize {
+        let a = &self.architecture;
+        match projection {
+            Projection::Key => a.query_width(),
+            Projection::Value => a.query_width() + a.key_width(),
+            Projection::Up if a.activation == Activation::SwiGlu => a.hidden,
+            _ => 0,
+        }
     }
 
     /// Numbers of a row of queries, keys and values.

@@ -11,10 +11,11 @@
 //! Cost beside training without clipping: places (inputs + outputs) / (inputs outputs) of the
 //! products of a matrix's gradient; memory: the slopes of every layer.
 
+use super::adapters::Map;
 use super::context::failed;
 use super::embedding::GHOST_PARTS;
 use super::evaluate::CudaModel;
-use super::weights::CudaDecoder;
+use super::weights::{Bias, CudaDecoder};
 use super::workspace::{Extent, Kept};
 use crate::LanguageError;
 use crate::finetune::{Layout, Piece};
@@ -39,7 +40,7 @@ pub(super) struct Whole {
 }
 
 /// One product of a layer: inputs, their width, slopes, theirs, and the matrices stacked in it.
-struct Map {
+struct Operands {
     inputs: u64,
     width: usize,
     slopes: u64,
@@ -101,21 +102,7 @@ impl CudaDecoder {
     /// Where products and kernels read a piece, and whether it is stored like activations; nothing
     /// for the embedding, which is read where it is trained.
     fn where_read(&self, piece: Piece) -> Option<(u64, bool)> {
-        let a = &self.architecture;
-        // The matrix that a projection is part of, and the first of its rows.
-        let linear = |index: usize, projection: Projection| {
-            let layer = &self.layers[index];
-            let up = if a.activation == Activation::SwiGlu { a.hidden } else { 0 };
-            match projection {
-                Projection::Query => (&layer.joint, 0, a.width),
-                Projection::Key => (&layer.joint, a.query_width(), a.width),
-                Projection::Value => (&layer.joint, a.query_width() + a.key_width(), a.width),
-                Projection::Output => (&layer.output, 0, a.query_width()),
-                Projection::Gate => (&layer.feed, 0, a.width),
-                Projection::Up => (&layer.feed, up, a.width),
-                Projection::Down => (&layer.down, 0, a.hidden),
-            }
-        };
+        let linear = |index, projection| self.frozen(index, Map::of(projection));
         let norm = |place: NormPlace| match place {
             NormPlace::Attention(index) => &self.layers[index].attention_norm,
             NormPlace::Feed(index) => &self.layers[index].feed_norm,
@@ -123,13 +110,15 @@ impl CudaDecoder {
         };
         match piece {
             Piece::Weight(index, projection) => {
-                let (matrix, row, inputs) = linear(index, projection);
-                let before = row * inputs * self.context.bytes();
-                Some((matrix.weight.address() + before as u64, true))
+                let inputs = self.shape(Map::of(projection)).0;
+                let before = self.row(projection) * inputs * self.context.bytes();
+                Some((linear(index, projection).weight.address() + before as u64, true))
             }
             Piece::Bias(index, projection) => {
-                let (matrix, row, _) = linear(index, projection);
-                matrix.bias.as_ref().map(|bias| (bias.at(row), false))
+                let (bias, row) = (linear(index, projection).bias.as_ref()?, self.row(projection));
+                let stored = matches!(bias, Bias::Stored(_));
+                let bytes = if stored { self.context.bytes() } else { size_of::<f32>() };
+                Some((bias.address() + (row * bytes) as u64, stored))
             }
             Piece::NormWeight(place) => Some((norm(place).weight.address(), false)),
             Piece::NormBias(place) => norm(place).bias.as_ref().map(|bias| (bias.address(), false)),
@@ -152,7 +141,7 @@ impl CudaModel {
         self.decoder.context.start("put_parts", (BLOCKS, whole.put_count), &values)
     }
 
-    fn maps(&self, index: usize, kept: &Kept) -> [Map; 4] {
+    fn maps(&self, index: usize, kept: &Kept) -> [Operands; 4] {
         use Projection::{Down, Gate, Key, Output, Query, Up, Value};
         let a = &self.decoder.architecture;
         let (wide, narrow) = (a.query_width(), a.key_width());
@@ -161,13 +150,14 @@ impl CudaModel {
             Activation::GeluTanh => vec![(Up, a.hidden)],
             Activation::SwiGlu => vec![(Gate, a.hidden), (Up, a.hidden)],
         };
-        let map = |inputs: u64, width: usize, slopes: u64, parts: Vec<(Projection, usize)>| Map {
-            inputs,
-            width,
-            slopes,
-            outputs: parts.iter().map(|(_, outputs)| outputs).sum(),
-            parts,
-        };
+        let map =
+            |inputs: u64, width: usize, slopes: u64, parts: Vec<(Projection, usize)>| Operands {
+                inputs,
+                width,
+                slopes,
+                outputs: parts.iter().map(|(_, outputs)| outputs).sum(),
+                parts,
+            };
         let joint = vec![(Query, wide), (Key, narrow), (Value, narrow)];
         [
             map(kept.attention_input, a.width, slopes.joint, joint),

@@ -3,10 +3,10 @@
 //! For n places, widths w (state), q (queries), k (keys), f (before the activation), i (hidden), L
 //! layers, H heads, sequences of T places: kept for going back are L n (2 x 4 w + 2 w + 2 q + 2 k +
 //! H T + f + i) numbers, the first in f32 (H in place of H T, in f32, where attention never forms its
-//! matrix); beside them one layer's scratch, a part of the logits and
-//! every example's adapter gradients.
+//! matrix), and low-rank numbers after each row that an adapter reads; beside them one layer's scratch,
+//! a part of the logits and every example's adapter gradients.
 
-use super::adapters::Places;
+use super::adapters::{Map, Places};
 use super::context::failed;
 use super::weights::CudaDecoder;
 use crate::LanguageError;
@@ -68,8 +68,9 @@ pub(super) struct Kept {
     pub(super) active: u64,
 }
 
-/// The gradients of one layer's linear maps: of their outputs, row by row. Where whole models are
-/// trained every layer has its own, which wait for the clipping factors; otherwise all share one.
+/// The gradients of one layer's linear maps: of their outputs, row by row, each with its low-rank
+/// numbers after it. Where whole models are trained every layer has its own, which wait for the clipping
+/// factors; otherwise all share one. Those of `output` and `down` are the stream's.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Slopes {
     pub(super) joint: u64,
@@ -82,8 +83,6 @@ pub(super) struct Slopes {
 #[derive(Default)]
 pub(super) struct Workspace {
     buffer: Option<(Buffer<u8>, usize)>,
-    /// Whether every layer has memory of its own, for going back.
-    pub(super) kept: bool,
     pub(super) rows: usize,
     pub(super) room: Option<Room>,
     pub(super) layers: Vec<Kept>,
@@ -91,8 +90,10 @@ pub(super) struct Workspace {
     pub(super) last: u64,
     pub(super) last_moments: u64,
     pub(super) states: u64,
-    pub(super) low: u64,
     pub(super) angles: Option<Buffer<f32>>,
+    /// Numbers from one row of queries, keys and values to the next, where attention reads them as their
+    /// product leaves them; 0 where they lie heads first.
+    pub(super) columns: usize,
     // Scratch.
     pub(super) joint: u64,
     pub(super) scores: u64,
@@ -103,6 +104,7 @@ pub(super) struct Workspace {
     /// Rows of logits that there is room for.
     pub(super) logits_rows: usize,
     // Going back.
+    /// Of the embedded tokens, in f32, where an embedding is trained.
     pub(super) dx: u64,
     pub(super) d_normed: u64,
     pub(super) d_active: u64,
@@ -114,7 +116,6 @@ pub(super) struct Workspace {
     pub(super) deltas: u64,
     pub(super) d_logits: u64,
     pub(super) d_picked: u64,
-    pub(super) back: u64,
     /// Inner products of an example's residuals, and of its states, for a trained embedding.
     pub(super) residual_products: u64,
     pub(super) state_products: u64,
@@ -227,7 +228,13 @@ impl Workspace {
             false => (rows * a.heads * length, 0),
         };
         let mut carver = Carver(base);
-        let mut own = Self { kept: training, rows, room: Some(room), ..Self::default() };
+        let direct = training && decoder.context.tiled && decoder.pairs() == 0;
+        let columns = if direct { decoder.joint_width() } else { 0 };
+        let mut own = Self { rows, room: Some(room), columns, ..Self::default() };
+        let [joint, output, feed, down] = Map::ALL.map(|map| {
+            let ((inputs, outputs), tail) = (decoder.shape(map), places.tail(map));
+            [inputs + tail, outputs + tail].map(|numbers| real * rows * numbers)
+        });
         let c = &mut carver;
         for layer in 0..a.layers {
             if layer > 0 && !training {
@@ -236,28 +243,34 @@ impl Workspace {
             }
             // In a pass that keeps nothing, the stream is changed in place.
             let before = c.take(4 * rows * a.width);
+            let (wide, narrow) = (a.query_width(), a.key_width());
+            let [queries, keys, values] = if direct {
+                let start = c.take(real * rows * decoder.joint_width());
+                [0, wide, wide + narrow].map(|number| start + (real * number) as u64)
+            } else {
+                [wide, narrow, narrow].map(|numbers| c.take(real * rows * numbers))
+            };
             own.layers.push(Kept {
                 before,
                 before_moments: c.take(8 * rows),
-                attention_input: c.take(real * rows * a.width),
-                queries: c.take(real * rows * a.query_width()),
-                keys: c.take(real * rows * a.key_width()),
-                values: c.take(real * rows * a.key_width()),
+                attention_input: c.take(joint[0]),
+                queries,
+                keys,
+                values,
                 probabilities: c.take(real * scores),
                 logs: c.take(logs),
-                mixed: c.take(real * rows * a.query_width()),
+                mixed: c.take(output[0]),
                 middle: if training { c.take(4 * rows * a.width) } else { before },
                 middle_moments: c.take(8 * rows),
-                feed_input: c.take(real * rows * a.width),
+                feed_input: c.take(feed[0]),
                 feed: c.take(real * rows * decoder.feed_width()),
-                active: c.take(real * rows * a.hidden),
+                active: c.take(down[0]),
             });
         }
         own.last = c.take(4 * rows * a.width);
         own.last_moments = c.take(8 * rows);
         own.states = c.take(real * rows * a.width);
-        own.low = c.take(real * rows * if training { places.ranks } else { places.highest });
-        own.joint = c.take(real * rows * decoder.joint_width());
+        own.joint = c.take(joint[1]);
         own.scores = c.take(4 * scores);
         own.headed = c.take(real * rows * a.query_width());
         own.delta = c.take(real * rows * a.width);
@@ -266,27 +279,21 @@ impl Workspace {
         own.logits_rows = (most / decoder.logits_width()).clamp(1, rows);
         own.logits = c.take(4 * own.logits_rows * decoder.logits_width());
         if training {
-            own.dx = c.take(4 * rows * a.width);
             own.d_normed = c.take(real * rows * a.width);
-            own.d_active = c.take(real * rows * a.hidden);
-            let stored = if exact { own.dx } else { c.take(real * rows * a.width) };
-            let feed = if decoder.feed_width() == a.hidden {
-                own.d_active
-            } else {
-                c.take(real * rows * decoder.feed_width())
+            // GELU's derivative works in place.
+            if decoder.feed_width() != a.hidden {
+                own.d_active = c.take(real * rows * a.hidden);
+            }
+            let mut slopes = || Slopes {
+                joint: c.take(joint[1]),
+                output: c.take(output[1]),
+                feed: c.take(feed[1]),
+                down: c.take(down[1]),
             };
-            let shared = Slopes { joint: own.joint, output: stored, feed, down: stored };
-            own.slopes = (0..a.layers)
-                .map(|_| match whole {
-                    None => shared,
-                    Some(_) => Slopes {
-                        joint: c.take(real * rows * decoder.joint_width()),
-                        output: c.take(real * rows * a.width),
-                        feed: c.take(real * rows * decoder.feed_width()),
-                        down: c.take(real * rows * a.width),
-                    },
-                })
-                .collect();
+            own.slopes = match whole {
+                Some(_) => (0..a.layers).map(|_| slopes()).collect(),
+                None => vec![slopes(); a.layers],
+            };
             own.d_mixed = c.take(real * rows * a.query_width());
             own.d_queries = c.take(real * rows * a.query_width());
             own.d_keys = c.take(real * rows * a.key_width());
@@ -299,8 +306,8 @@ impl Workspace {
                 c.take(real * own.logits_rows * decoder.logits_width())
             };
             own.d_picked = c.take(real * rows * a.width);
-            own.back = c.take(real * rows * places.highest);
             if embedding {
+                own.dx = c.take(4 * rows * a.width);
                 own.residual_products = c.take(4 * rows * length);
                 own.state_products = c.take(4 * rows * length);
                 own.row_products = c.take(4 * rows * length);

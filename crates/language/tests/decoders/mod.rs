@@ -162,7 +162,7 @@ pub(crate) fn cases() -> Vec<(&'static str, Decoder, Vec<Example>)> {
         ("llama", adapted(read(reference!("llama")), 3), examples(12, 64, 30)),
         ("llama, own head", adapted(read(reference!("llama-untied")), 4), examples(12, 64, 20)),
         ("stories", adapted(stories, 8), examples(6, 512, 20)),
-        ("heads of 64", adapted(learned, 4), long_examples()),
+        ("heads of 64", adapted(learned, 16), long_examples()),
         ("shared heads of 48", adapted(rotated, 8), long_examples()),
     ]
 }

@@ -5,6 +5,7 @@
 #![allow(unsafe_code)]
 
 use super::arguments::Argument;
+use super::fused::Fused;
 use crate::TrainingError;
 use cudarc::cublas::CudaBlas;
 use cudarc::driver::result::launch_kernel;
@@ -47,6 +48,8 @@ pub struct CudaDevice {
     pub(super) context: Arc<CudaContext>,
     pub(super) stream: Arc<CudaStream>,
     pub(super) blas: CudaBlas,
+    /// Products with epilogues, where their library is there.
+    pub(super) fused: Option<Fused>,
     name: String,
     architecture: &'static str,
     /// Whether it has the tensor cores that `convolution.cu` is written for.
@@ -140,6 +143,7 @@ impl CudaDevice {
         let blas = CudaBlas::new(Arc::clone(&stream)).map_err(|error| {
             TrainingError::Device(format!("cuBLAS cannot start ({error}); {WAY_OUT}"))
         })?;
+        let fused = Fused::open(&stream)?;
         let capability =
             context.compute_capability().map_err(|error| trouble("ask the device", error))?;
         let architecture = match capability {
@@ -163,6 +167,7 @@ impl CudaDevice {
             context,
             stream,
             blas,
+            fused,
             name,
             architecture,
             tensor_cores,

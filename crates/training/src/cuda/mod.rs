@@ -21,6 +21,7 @@ mod device;
 mod drawing;
 mod elementwise;
 mod engine;
+pub mod fused;
 mod gradients;
 mod group_norm;
 mod kept;
