@@ -93,7 +93,7 @@ impl Engine {
     ) -> Result<Self, TrainingError> {
         let network = &recipe.network;
         let head = Head::of(network);
-        let plan = Arc::new(Plan::new(network, head.is_some(), device.tensor_cores));
+        let plan = Arc::new(Plan::new(network, head.is_some(), device.abilities));
         let stride = network.parameters.next_multiple_of(32);
         let (all, count) = (replicas.len() * stride, replicas.len());
         let fixed = all.saturating_mul(4 * (2 + state.moments.len()))
@@ -125,7 +125,12 @@ impl Engine {
             let parts = Parts::new(device, &plan, &weights)?;
             let rounded = precision == Precision::TensorFloat32;
             let definitions: &[String] = if rounded { &["-DROUNDED".to_owned()] } else { &[] };
-            let kernels = device.compile("images.cu", include_str!("images.cu"), definitions)?;
+            let source = if device.abilities.streams {
+                concat!(include_str!("images.cu"), include_str!("norm.cu"))
+            } else {
+                include_str!("images.cu")
+            };
+            let kernels = device.compile("images.cu", source, definitions)?;
             Some(Images { kernels, weights, parts })
         };
         let convolutions = if plan.implicit.contains(&true) {

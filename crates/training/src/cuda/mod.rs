@@ -60,6 +60,6 @@ fn layer(kind: &Kind) -> Box<dyn Layer> {
 /// Bytes that one record occupies while it is worked on, on a device with tensor cores.
 pub(crate) fn bytes_per_record(network: &crate::model::Network) -> usize {
     let fused = workspace::Head::of(network).is_some();
-    let plan = plan::Plan::new(network, fused, true);
+    let plan = plan::Plan::new(network, fused, plan::Abilities::ALL);
     workspace::Workspace::bytes_per_example(network, &plan, fused)
 }
