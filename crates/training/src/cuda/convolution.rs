@@ -2,14 +2,16 @@
 
 use super::arguments::Argument::{self, Address, Int, Long};
 use super::chunks::Chunk;
-use super::device::Precision;
+use super::device::{CudaDevice, Kernels, Precision};
 use super::engine::Engine;
+use super::first::First;
 use super::layer::{KeptTensor, Layer, Turn, Written};
 use super::plan::Plan;
 use super::products::{Operand, Product};
 use super::program::{THREADS, blocks, flag};
 use crate::TrainingError;
 use crate::model::{Convolution, Kind, Network};
+use std::collections::HashMap;
 
 /// One of the kernels: its names, rows and columns of its tile.
 #[derive(Clone, Copy)]
@@ -61,44 +63,52 @@ const DEPTH: usize = 16;
 const AHEAD: usize = 4;
 const AHEAD_EACH: usize = 3;
 
-/// What `convolution.cu` is compiled with: the precision, and the tiles that a net needs.
-pub(super) fn definitions(network: &Network, plan: &Plan, precision: Precision) -> Vec<String> {
+/// The kernels that a net needs, each compiled on its own: nets share most of them. `rows`: the
+/// most examples of one replica that are worked on together.
+pub(super) fn kernels_of(
+    device: &CudaDevice,
+    network: &Network,
+    plan: &Plan,
+    precision: Precision,
+    rows: usize,
+) -> Result<HashMap<&'static str, Kernels>, TrainingError> {
+    let source = concat!(include_str!("convolution.cu"), include_str!("halo.cu"));
     let mode = match precision {
-        Precision::Float32 => 0,
-        Precision::TensorFloat32 => 1,
-        Precision::BFloat16 => 2,
+        Precision::Float32 => "-DMODE=0",
+        Precision::TensorFloat32 => "-DMODE=1",
+        Precision::BFloat16 => "-DMODE=2",
     };
-    let mut all = vec![format!("-DMODE={mode}")];
+    let mut all = HashMap::new();
     for (operation, implicit) in network.operations.iter().zip(&plan.implicit) {
         let (Kind::Convolution(layer), true) = (&operation.kind, implicit) else { continue };
-        for channels in [layer.input.channels, layer.output.channels] {
-            let tile = tile(channels);
-            // Very many rows may need the other kernel, too.
-            all.push(format!("-DCONVOLVE_{}", tile.columns));
-            if tile.has_halo(layer, 1, precision) {
-                all.push(format!("-DHALO_{}", tile.columns));
+        let forward = tile(layer.output.channels).names(layer, rows)[0];
+        let backward = tile(layer.input.channels).names(layer, rows)[1];
+        for name in [forward, backward, each_tile(layer).0] {
+            if !all.contains_key(name) {
+                let wanted = [mode.to_owned(), format!("-DWANTED_{name}")];
+                all.insert(name, device.compile("convolution.cu", source, &wanted)?);
             }
         }
-        all.push(format!("-DEACH_{}", each_tile(layer).2));
     }
-    all.sort();
-    all.dedup();
-    all
+    Ok(all)
 }
 
 impl Tile {
+    /// The kernels that compute a layer in this tile, for this many examples of one replica.
+    fn names(&self, layer: &Convolution, rows: usize) -> &[&'static str; 2] {
+        if self.has_halo(layer, rows) { &self.halo } else { &self.names }
+    }
+
     /// Whether `halo.cu` computes a layer in this tile: 3 x 3 windows that leave the size as it is,
-    /// whole rows of images in a tile, and offsets that fit 31 bits. In f32 alone, where it was
-    /// compared with the CPU on a device.
-    fn has_halo(&self, layer: &Convolution, rows: usize, precision: Precision) -> bool {
+    /// whole rows of images in a tile, and offsets that fit 31 bits.
+    fn has_halo(&self, layer: &Convolution, rows: usize) -> bool {
         let (image, positions) = (layer.input, layer.input.positions());
         let whole = self.rows.is_multiple_of(image.width)
             && (positions.is_multiple_of(self.rows) || self.rows.is_multiple_of(positions));
         let high = self.rows.min(positions) / image.width.max(1);
         let images = (self.rows / positions.max(1)).max(1);
         let channels = image.channels.max(layer.output.channels);
-        precision == Precision::Float32
-            && (layer.kernel, layer.stride, layer.padding) == (3, 1, 1)
+        (layer.kernel, layer.stride, layer.padding) == (3, 1, 1)
             && whole
             && images * (high + 2) * (image.width + 2) <= self.places
             && rows * positions * channels < 1 << 31
@@ -111,7 +121,7 @@ fn tile(columns: usize) -> &'static Tile {
     TILES.iter().find(fits).unwrap_or(&TILES[3])
 }
 
-fn numbers_of(layer: &Convolution) -> Argument {
+pub(super) fn numbers_of(layer: &Convolution) -> Argument {
     Argument::Layer(
         [
             layer.input.height,
@@ -217,12 +227,24 @@ impl Engine {
         let tiles = inputs.div_ceil(rows) * (outputs / columns);
         let grid = (tiles * chunk.slots * chunk.rows, 1);
         let shared = 4 * AHEAD_EACH * DEPTH * (rows + columns + 16);
-        let Some(kernels) = &self.convolutions else { return Ok(()) };
-        self.device.launch_bounded(kernels, name, grid, shared, &mut arguments)
+        self.start_convolution(name, grid, shared, &mut arguments)
+    }
+
+    fn start_convolution(
+        &self,
+        name: &'static str,
+        grid: (usize, usize),
+        shared: usize,
+        arguments: &mut [Argument],
+    ) -> Result<(), TrainingError> {
+        let kernels = self.convolutions.get(name).ok_or_else(|| {
+            TrainingError::Device(format!("the kernel `{name}` was not compiled for this net"))
+        })?;
+        self.device.launch_bounded(kernels, name, grid, shared, arguments)
     }
 
     /// A layer's weights, those in use where they are standardised.
-    fn weights_of(&self, number: usize, layer: &Convolution) -> Operand {
+    pub(super) fn weights_of(&self, number: usize, layer: &Convolution) -> Operand {
         let images = self.images.as_ref();
         let in_use = images.and_then(|images| images.weights.layers[number].as_ref());
         match in_use {
@@ -251,28 +273,29 @@ impl Engine {
         back: bool,
         mut arguments: Vec<Argument>,
     ) -> Result<(), TrainingError> {
-        let Some(kernels) = &self.convolutions else { return Ok(()) };
         let tile = tile(columns);
         let tiles = (chunk.rows * positions).div_ceil(tile.rows) * (columns / tile.columns);
-        let (names, shared) = if tile.has_halo(layer, chunk.rows, self.precision) {
-            (&tile.halo, 4 * DEPTH * (2 * tile.places + AHEAD * tile.columns))
+        // As it was compiled: for the most rows that there can be.
+        let rows = self.workspace.rows;
+        let name = tile.names(layer, rows)[usize::from(back)];
+        let shared = if tile.has_halo(layer, rows) {
+            4 * DEPTH * (2 * tile.places + AHEAD * tile.columns)
         } else {
-            (&tile.names, 4 * AHEAD * DEPTH * (tile.rows + tile.columns))
+            4 * AHEAD * DEPTH * (tile.rows + tile.columns)
         };
-        let (name, grid) = (names[usize::from(back)], (tiles * classes, chunk.slots));
-        self.device.launch_bounded(kernels, name, grid, shared, &mut arguments)
+        self.start_convolution(name, (tiles * classes, chunk.slots), shared, &mut arguments)
     }
 }
 
-/// Layers that `convolution.cu` does not compute write their patches down, and are products of cuBLAS.
+/// Layers that neither `first.cu` nor `convolution.cu` computes write their patches down, and are products of cuBLAS.
 impl Layer for Convolution {
     /// The patches.
-    fn remembers(&self, implicit: bool) -> (usize, usize) {
-        (if implicit { 0 } else { self.output.positions() * self.patch() }, 0)
+    fn remembers(&self, without: bool) -> (usize, usize) {
+        (if without { 0 } else { self.output.positions() * self.patch() }, 0)
     }
 
-    fn scratch(&self, implicit: bool) -> usize {
-        if implicit { 0 } else { self.output.positions() * self.patch() }
+    fn scratch(&self, without: bool) -> usize {
+        if without { 0 } else { self.output.positions() * self.patch() }
     }
 
     /// The bias lies behind the weights.
@@ -290,6 +313,9 @@ impl Layer for Convolution {
 
     fn forward(&self, turn: &Turn<'_>) -> Result<(), TrainingError> {
         let (engine, chunk, number) = (turn.engine, turn.chunk, turn.number);
+        if turn.is_direct() {
+            return First::forward(turn, self);
+        }
         let (x, y) = (turn.x(), turn.y());
         let activation = engine.fused_activation(number);
         if turn.is_implicit() {
@@ -312,6 +338,9 @@ impl Layer for Convolution {
 
     fn keep(&self, turn: &Turn<'_>, dy: u64) -> Result<(), TrainingError> {
         let engine = turn.engine;
+        if turn.is_direct() {
+            return First::gradient(turn, self, dy);
+        }
         let Some(images) = &engine.images else { return Ok(()) };
         let (positions, channels) = (self.output.positions(), self.output.channels);
         let (kept, kept_stride) = (engine.plan.kept[turn.number], engine.plan.kept_stride);

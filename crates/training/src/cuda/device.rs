@@ -167,7 +167,8 @@ impl CudaDevice {
         let modules = Mutex::new(HashMap::new());
         let times = Mutex::new(None);
         let attribute = |which| {
-            let found = context.attribute(which).map_err(|error| trouble("ask the device", error))?;
+            let found =
+                context.attribute(which).map_err(|error| trouble("ask the device", error))?;
             Ok::<_, TrainingError>(usize::try_from(found).unwrap_or(0))
         };
         let processors =
@@ -200,7 +201,11 @@ impl CudaDevice {
 
     /// Bytes of shared memory that a block may have.
     pub fn shared_memory(&self) -> usize {
-        self.context.attribute(SHARED_MEMORY).ok().and_then(|bytes| usize::try_from(bytes).ok()).unwrap_or(0)
+        self.context
+            .attribute(SHARED_MEMORY)
+            .ok()
+            .and_then(|bytes| usize::try_from(bytes).ok())
+            .unwrap_or(0)
     }
 
     /// Free and all bytes.

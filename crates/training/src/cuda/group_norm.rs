@@ -51,15 +51,17 @@ impl Stream {
     pub(super) fn of(layer: &GroupNorm) -> Option<Self> {
         let (channels, positions) = (layer.image.channels, layer.image.positions());
         let width = channels / layer.groups;
-        let fours = width == 1 || width == 2 || (width.is_multiple_of(4) && (width / 4).is_power_of_two());
+        let fours =
+            width == 1 || width == 2 || (width.is_multiple_of(4) && (width / 4).is_power_of_two());
         if !channels.is_multiple_of(4) || !fours {
             return None;
         }
-        let quads = (0..=Self::MOST_QUADS.ilog2()).rev().map(|power| 1usize << power).find(|quads| {
-            channels.is_multiple_of(4 * quads)
-                && (4 * quads).is_multiple_of(width)
-                && quads * positions <= Self::HELD * Self::MOST_THREADS
-        })?;
+        let quads =
+            (0..=Self::MOST_QUADS.ilog2()).rev().map(|power| 1usize << power).find(|quads| {
+                channels.is_multiple_of(4 * quads)
+                    && (4 * quads).is_multiple_of(width)
+                    && quads * positions <= Self::HELD * Self::MOST_THREADS
+            })?;
         let threads = (quads * positions).div_ceil(Self::HELD).next_multiple_of(32);
         Some(Self { chunk: 4 * quads, threads, sets: (4 / width).max(1) })
     }
@@ -240,7 +242,7 @@ impl Engine {
 
 impl Layer for GroupNorm {
     /// Mean and inverse deviation of each group.
-    fn remembers(&self, _implicit: bool) -> (usize, usize) {
+    fn remembers(&self, _without_patches: bool) -> (usize, usize) {
         (2 * self.groups, 0)
     }
 

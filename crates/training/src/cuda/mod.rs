@@ -1,6 +1,6 @@
 //! NVIDIA devices. Driver, NVRTC and cuBLAS are loaded at run time, so that the program builds and
-//! runs without them; the kernels (`kernels.cu`, and `images.cu` and `convolution.cu` for nets of
-//! images) are compiled when they are needed.
+//! runs without them; the kernels (`kernels.cu`, and `images.cu`, `norm.cu`, `first.cu` and
+//! `convolution.cu` for nets of images) are compiled when they are needed.
 //!
 //! What a step does is specified in the crate's documentation and computed here from the same
 //! random words: results differ from the CPU's by rounding only. Products are batched over the
@@ -21,6 +21,7 @@ mod device;
 mod drawing;
 mod elementwise;
 mod engine;
+mod first;
 mod gradients;
 mod group_norm;
 mod kept;

@@ -5,6 +5,7 @@
 //! convolutions and normalisations are kept for each example, one after the other; their norms and
 //! clipped sum are taken from there, so that what is clipped is what is added, to the bit.
 
+use super::first::First;
 use super::group_norm::Stream;
 use super::layer;
 use super::layer::Layer;
@@ -27,8 +28,10 @@ pub(super) struct Plan {
     pub(super) twins: Vec<Option<usize>>,
     /// What a convolution adds to its result.
     pub(super) other: Vec<Option<usize>>,
-    /// Convolutions that `convolution.cu` computes; others write their patches down.
+    /// Convolutions that `convolution.cu` computes.
     pub(super) implicit: Vec<bool>,
+    /// Convolutions of the examples that `first.cu` computes; others write their patches down.
+    pub(super) direct: Vec<bool>,
     /// Where each operation's gradient begins within an example's.
     pub(super) kept: Vec<usize>,
     /// Numbers kept of each example.
@@ -78,6 +81,7 @@ impl Plan {
             twins: vec![None; count],
             other: vec![None; count],
             implicit: vec![false; count],
+            direct: vec![false; count],
             kept: vec![0; count],
             kept_stride: 0,
             runs: Vec::new(),
@@ -97,6 +101,7 @@ impl Plan {
         for (number, operation) in network.operations.iter().enumerate() {
             if let Kind::Convolution(layer) = &operation.kind {
                 plan.implicit[number] = can.tensor_cores && suits(layer);
+                plan.direct[number] = operation.input == 0 && First::suits(layer);
             }
             plan.fuse(network, number, &readers, &writer);
         }
@@ -191,6 +196,11 @@ impl Plan {
         self.kept_stride = self.kept_stride.next_multiple_of(32);
     }
 
+    /// Whether a convolution needs no room for its patches.
+    pub(super) fn without_patches(&self, number: usize) -> bool {
+        self.implicit[number] || self.direct[number]
+    }
+
     /// Whether a buffer has activations of its own: it is the storage of itself and is written.
     pub(super) fn owns(&self, network: &Network, buffer: usize) -> bool {
         self.storage[buffer] == buffer && !self.passed_over(network, buffer)
@@ -234,6 +244,7 @@ mod tests {
             assert_eq!(plan.skipped[number], done, "{number}: {:?}", operation.kind);
             if let Kind::Convolution(layer) = &operation.kind {
                 assert_eq!(plan.implicit[number], layer.input.channels != 3);
+                assert_eq!(plan.direct[number], layer.input.channels == 3);
             }
         }
         // All but the last layer is kept, as one run.
@@ -263,6 +274,8 @@ mod tests {
             }
         }
         assert_eq!(plan.implicit.iter().filter(|implicit| **implicit).count(), 1);
+        // Its windows of 8 x 8 with stride 2 are not those of `first.cu`.
+        assert!(!plan.direct.contains(&true));
         // Two convolutions one after the other in the parameters.
         assert_eq!(plan.runs.len(), 1);
     }

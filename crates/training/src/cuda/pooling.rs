@@ -47,7 +47,7 @@ fn backward(
 }
 
 impl Layer for MaxPool {
-    fn remembers(&self, _implicit: bool) -> (usize, usize) {
+    fn remembers(&self, _without_patches: bool) -> (usize, usize) {
         (0, self.0.output.len())
     }
 

@@ -1,0 +1,96 @@
+//! The first convolution by `first.cu`.
+
+use super::arguments::Argument::{Address, Int, Long};
+use super::convolution::numbers_of;
+use super::device::{CudaDevice, Kernels};
+use super::layer::Turn;
+use super::plan::Plan;
+use crate::TrainingError;
+use crate::model::{Convolution, Kind, Network};
+
+/// Which convolutions of the examples `first.cu` computes.
+pub(super) struct First;
+
+impl First {
+    /// As in `first.cu`.
+    const ALONG: usize = 8;
+    const TAPS: usize = 9;
+    const MOST_INPUTS: usize = 4;
+    const OUTPUTS: usize = 16;
+    /// Bytes that every device has for a block.
+    const MOST_SHARED: usize = 46 << 10;
+
+    /// 3 x 3 windows that leave the size as it is, over few channels.
+    pub(super) fn suits(layer: &Convolution) -> bool {
+        (layer.kernel, layer.stride, layer.padding) == (3, 1, 1)
+            && layer.input.channels <= Self::MOST_INPUTS
+            && layer.output.channels.is_multiple_of(Self::OUTPUTS)
+            && Self::shared(layer) <= Self::MOST_SHARED
+    }
+
+    /// Bytes of the planes with their borders, and of weights before them or sums in their place.
+    fn shared(layer: &Convolution) -> usize {
+        let pitch = layer.input.width.next_multiple_of(Self::ALONG) + 4;
+        let planes = layer.input.channels * (layer.input.height + 2) * pitch;
+        let sums = 4 * (Self::TAPS * layer.input.channels + 1);
+        let weights = Self::TAPS * layer.input.channels * Self::OUTPUTS;
+        4 * (weights + planes).max(16 * sums.next_multiple_of(8))
+    }
+
+    /// The kernels that a net needs.
+    pub(super) fn kernels(
+        device: &CudaDevice,
+        network: &Network,
+        plan: &Plan,
+    ) -> Result<Option<Kernels>, TrainingError> {
+        let direct = network.operations.iter().zip(&plan.direct).find(|(_, direct)| **direct);
+        let Some(Kind::Convolution(layer)) = direct.map(|(operation, _)| operation.kind) else {
+            return Ok(None);
+        };
+        let inputs = format!("-DINPUTS={}", layer.input.channels);
+        device.compile("first.cu", include_str!("first.cu"), &[inputs]).map(Some)
+    }
+
+    /// y = convolution of the examples, with its bias and an activation.
+    pub(super) fn forward(turn: &Turn<'_>, layer: &Convolution) -> Result<(), TrainingError> {
+        let engine = turn.engine;
+        let Some(kernels) = &engine.first else { return Ok(()) };
+        let weights = engine.weights_of(turn.number, layer);
+        let mut arguments = [
+            Address(turn.y()),
+            Address(turn.x()),
+            Address(weights.address),
+            Long(weights.stride as u64),
+            Address(engine.parameters.address()),
+            Long(engine.stride as u64),
+            Int(layer.bias as i32),
+            Address(turn.chunk.order),
+            numbers_of(layer),
+            Int(turn.chunk.rows as i32),
+            Int(engine.fused_activation(turn.number)),
+        ];
+        let grid = (turn.examples(), layer.output.channels / Self::OUTPUTS);
+        let shared = Self::shared(layer);
+        engine.device.launch_bounded(kernels, "first_forward", grid, shared, &mut arguments)
+    }
+
+    /// Every example's gradient of the weights and of the bias, into what is kept of it.
+    pub(super) fn gradient(
+        turn: &Turn<'_>,
+        layer: &Convolution,
+        dy: u64,
+    ) -> Result<(), TrainingError> {
+        let engine = turn.engine;
+        let Some(kernels) = &engine.first else { return Ok(()) };
+        let mut arguments = [
+            Address(engine.workspace.kept.at(engine.plan.kept[turn.number])),
+            Long(engine.plan.kept_stride as u64),
+            Address(turn.x()),
+            Address(dy),
+            numbers_of(layer),
+        ];
+        let grid = (turn.examples(), layer.output.channels / Self::OUTPUTS);
+        let shared = Self::shared(layer);
+        engine.device.launch_bounded(kernels, "first_gradient", grid, shared, &mut arguments)
+    }
+}
