@@ -72,7 +72,8 @@ pub(super) fn kernels_of(
     precision: Precision,
     rows: usize,
 ) -> Result<HashMap<&'static str, Kernels>, TrainingError> {
-    let source = concat!(include_str!("convolution.cu"), include_str!("halo.cu"));
+    let source =
+        concat!(include_str!("convolution.cu"), include_str!("halo.cu"), include_str!("each.cu"));
     let mode = match precision {
         Precision::Float32 => "-DMODE=0",
         Precision::TensorFloat32 => "-DMODE=1",
@@ -83,7 +84,7 @@ pub(super) fn kernels_of(
         let (Kind::Convolution(layer), true) = (&operation.kind, implicit) else { continue };
         let forward = tile(layer.output.channels).names(layer, rows)[0];
         let backward = tile(layer.input.channels).names(layer, rows)[1];
-        for name in [forward, backward, each_tile(layer).0] {
+        for name in [forward, backward, Each::of(layer).name] {
             if !all.contains_key(name) {
                 let wanted = [mode.to_owned(), format!("-DWANTED_{name}")];
                 all.insert(name, device.compile("convolution.cu", source, &wanted)?);
@@ -138,13 +139,46 @@ pub(super) fn numbers_of(layer: &Convolution) -> Argument {
     )
 }
 
-/// The kernel that takes every example's gradient of a layer: name, rows and columns of its tile.
-fn each_tile(layer: &Convolution) -> (&'static str, usize, usize) {
-    let fits = |(_, rows, columns): &&(&str, usize, usize)| {
-        layer.output.channels.is_multiple_of(*columns)
-            && (*columns < 128 || layer.patch().is_multiple_of(*rows))
-    };
-    *EACH.iter().find(fits).unwrap_or(&EACH[3])
+/// How every example's gradient of a layer is taken.
+struct Each {
+    name: &'static str,
+    /// Blocks for one example.
+    blocks: usize,
+    shared: usize,
+}
+
+impl Each {
+    /// Bytes of shared memory in `each.cu`: two stages of eight rows, or the shares of the sums.
+    const BAND_SHARED: usize = 96 << 10;
+
+    fn of(layer: &Convolution) -> Self {
+        if let Some(name) = Self::band(layer) {
+            return Self { name, blocks: 1, shared: Self::BAND_SHARED };
+        }
+        let fits = |(_, rows, columns): &&(&str, usize, usize)| {
+            layer.output.channels.is_multiple_of(*columns)
+                && (*columns < 128 || layer.patch().is_multiple_of(*rows))
+        };
+        let (name, rows, columns) = *EACH.iter().find(fits).unwrap_or(&EACH[3]);
+        let blocks = layer.patch().div_ceil(rows) * (layer.output.channels / columns);
+        Self { name, blocks, shared: 4 * AHEAD_EACH * DEPTH * (rows + columns + 16) }
+    }
+
+    /// The kernel of `each.cu` for a layer of few channels.
+    fn band(layer: &Convolution) -> Option<&'static str> {
+        let width = layer.output.width;
+        if !width.is_multiple_of(16) {
+            return None;
+        }
+        let channels = (layer.input.channels, layer.output.channels);
+        match (channels, (layer.kernel, layer.padding, layer.stride)) {
+            ((16, 16), (3, 1, 1)) if width <= 32 => Some("each_band_16_9"),
+            ((32, 32), (3, 1, 1)) if width <= 16 => Some("each_band_32_9"),
+            ((16, 16), (1, 0, _)) if width <= 32 => Some("each_band_16_1"),
+            ((16, 32), (1, 0, _)) if width <= 16 => Some("each_band_32_1"),
+            _ => None,
+        }
+    }
 }
 
 impl Engine {
@@ -211,8 +245,7 @@ impl Engine {
         layer: &Convolution,
         (x, dy): (u64, u64),
     ) -> Result<(), TrainingError> {
-        let (inputs, outputs) = (layer.patch(), layer.output.channels);
-        let (name, rows, columns) = each_tile(layer);
+        let Each { name, blocks, shared } = Each::of(layer);
         // Division by the width, for numbers below 2^16.
         let width = layer.output.width as u64;
         let magic = if width == 1 { 0 } else { (1u64 << 32).div_ceil(width) };
@@ -224,9 +257,7 @@ impl Engine {
             numbers_of(layer),
             Int(magic as u32 as i32),
         ];
-        let tiles = inputs.div_ceil(rows) * (outputs / columns);
-        let grid = (tiles * chunk.slots * chunk.rows, 1);
-        let shared = 4 * AHEAD_EACH * DEPTH * (rows + columns + 16);
+        let grid = (blocks * chunk.slots * chunk.rows, 1);
         self.start_convolution(name, grid, shared, &mut arguments)
     }
 
