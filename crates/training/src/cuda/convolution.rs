@@ -63,6 +63,10 @@ const DEPTH: usize = 16;
 const AHEAD: usize = 4;
 const AHEAD_EACH: usize = 3;
 
+/// What the kernels of this file are compiled from.
+const SOURCE: &str =
+    concat!(include_str!("convolution.cu"), include_str!("halo.cu"), include_str!("each.cu"));
+
 /// The kernels that a net needs, each compiled on its own: nets share most of them. `rows`: the
 /// most examples of one replica that are worked on together.
 pub(super) fn kernels_of(
@@ -72,8 +76,6 @@ pub(super) fn kernels_of(
     precision: Precision,
     rows: usize,
 ) -> Result<HashMap<&'static str, Kernels>, TrainingError> {
-    let source =
-        concat!(include_str!("convolution.cu"), include_str!("halo.cu"), include_str!("each.cu"));
     let mode = match precision {
         Precision::Float32 => "-DMODE=0",
         Precision::TensorFloat32 => "-DMODE=1",
@@ -87,7 +89,7 @@ pub(super) fn kernels_of(
         for name in [forward, backward, Each::of(layer).name] {
             if !all.contains_key(name) {
                 let wanted = [mode.to_owned(), format!("-DWANTED_{name}")];
-                all.insert(name, device.compile("convolution.cu", source, &wanted)?);
+                all.insert(name, device.compile("convolution.cu", SOURCE, &wanted)?);
             }
         }
     }
@@ -429,5 +431,45 @@ impl Layer for Convolution {
             flag(again),
         ];
         engine.start("unpatch", (blocks(turn.lengths().0), 1), arguments)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{EACH, Each, SOURCE, TILES, tile};
+    use crate::model::{Convolution, Image};
+
+    /// A kernel is compiled where its name is wanted: it has to be in the source by that name.
+    #[test]
+    fn every_kernel_has_a_source() {
+        let mut names: Vec<&str> =
+            TILES.iter().flat_map(|t| t.names.iter().chain(&t.halo)).copied().collect();
+        names.extend(EACH.iter().map(|(name, ..)| *name));
+        for (inputs, outputs) in [(16, 16), (16, 32), (32, 32), (32, 64), (64, 64), (128, 128)] {
+            for (input, output) in [(32, 32), (32, 16), (16, 16), (16, 8), (8, 8)] {
+                for (kernel, padding) in [(1, 0), (3, 1)] {
+                    let image = |side, channels| Image { height: side, width: side, channels };
+                    let layer = Convolution {
+                        input: image(input, inputs),
+                        output: image(output, outputs),
+                        kernel,
+                        stride: input / output,
+                        padding,
+                        weight: 0,
+                        bias: 0,
+                        standardised: true,
+                    };
+                    names.push(Each::of(&layer).name);
+                    names.extend(tile(outputs).names(&layer, 256));
+                }
+            }
+        }
+        names.sort_unstable();
+        names.dedup();
+        assert!(names.len() > 20, "{names:?}");
+        for name in names {
+            let wanted = format!("#ifdef WANTED_{name}\n");
+            assert!(SOURCE.contains(&wanted), "{name} is in no source");
+        }
     }
 }

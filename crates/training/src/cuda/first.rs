@@ -4,9 +4,8 @@ use super::arguments::Argument::{Address, Int, Long};
 use super::convolution::numbers_of;
 use super::device::{CudaDevice, Kernels};
 use super::layer::Turn;
-use super::plan::Plan;
 use crate::TrainingError;
-use crate::model::{Convolution, Kind, Network};
+use crate::model::Convolution;
 
 /// Which convolutions of the examples `first.cu` computes.
 pub(super) struct First;
@@ -37,18 +36,14 @@ impl First {
         4 * (weights + planes).max(16 * sums.next_multiple_of(8))
     }
 
-    /// The kernels that a net needs.
+    /// The kernels for examples of this many channels; none where no convolution is direct.
     pub(super) fn kernels(
         device: &CudaDevice,
-        network: &Network,
-        plan: &Plan,
+        inputs: Option<usize>,
     ) -> Result<Option<Kernels>, TrainingError> {
-        let direct = network.operations.iter().zip(&plan.direct).find(|(_, direct)| **direct);
-        let Some(Kind::Convolution(layer)) = direct.map(|(operation, _)| operation.kind) else {
-            return Ok(None);
-        };
-        let inputs = format!("-DINPUTS={}", layer.input.channels);
-        device.compile("first.cu", include_str!("first.cu"), &[inputs]).map(Some)
+        let Some(inputs) = inputs else { return Ok(None) };
+        let definitions = [format!("-DINPUTS={inputs}")];
+        device.compile("first.cu", include_str!("first.cu"), &definitions).map(Some)
     }
 
     /// y = convolution of the examples, with its bias and an activation.
@@ -92,5 +87,36 @@ impl First {
         let grid = (turn.examples(), layer.output.channels / Self::OUTPUTS);
         let shared = Self::shared(layer);
         engine.device.launch_bounded(kernels, "first_gradient", grid, shared, &mut arguments)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::First;
+    use crate::model::{Convolution, Image};
+
+    #[test]
+    fn images_that_fit_a_block_are_read_without_patches() {
+        let layer = |side: usize, inputs: usize, kernel: usize| {
+            let image = |channels| Image { height: side, width: side, channels };
+            Convolution {
+                input: image(inputs),
+                output: image(16),
+                kernel,
+                stride: 1,
+                padding: kernel / 2,
+                weight: 0,
+                bias: 0,
+                standardised: true,
+            }
+        };
+        assert!(First::suits(&layer(32, 3, 3)) && First::suits(&layer(28, 1, 3)));
+        assert!(First::suits(&layer(11, 4, 3)));
+        // Too many channels, another window, an image beyond a block's memory.
+        assert!(!First::suits(&layer(32, 5, 3)));
+        assert!(!First::suits(&layer(32, 3, 5)));
+        assert!(!First::suits(&layer(96, 3, 3)));
+        // Sums of four warps lie where the planes were: 112 of them for each four channels.
+        assert_eq!(First::shared(&layer(4, 3, 3)), 4 * 16 * 112);
     }
 }

@@ -32,6 +32,8 @@ pub(super) struct Plan {
     pub(super) implicit: Vec<bool>,
     /// Convolutions of the examples that `first.cu` computes; others write their patches down.
     pub(super) direct: Vec<bool>,
+    /// Channels of the examples, where `first.cu` reads them.
+    pub(super) planes: Option<usize>,
     /// Where each operation's gradient begins within an example's.
     pub(super) kept: Vec<usize>,
     /// Numbers kept of each example.
@@ -82,6 +84,7 @@ impl Plan {
             other: vec![None; count],
             implicit: vec![false; count],
             direct: vec![false; count],
+            planes: None,
             kept: vec![0; count],
             kept_stride: 0,
             runs: Vec::new(),
@@ -102,6 +105,9 @@ impl Plan {
             if let Kind::Convolution(layer) = &operation.kind {
                 plan.implicit[number] = can.tensor_cores && suits(layer);
                 plan.direct[number] = operation.input == 0 && First::suits(layer);
+                if plan.direct[number] {
+                    plan.planes = Some(layer.input.channels);
+                }
             }
             plan.fuse(network, number, &readers, &writer);
         }
