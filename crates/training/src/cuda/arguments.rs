@@ -42,6 +42,7 @@ pub(super) enum Argument {
     Layer([i32; 9]),
     Pool([i32; 7]),
     Groups([i32; 8]),
+    Norms([i32; 12]),
     Notes(Notes),
     Update(Update),
 }
@@ -57,6 +58,7 @@ impl Argument {
             Self::Layer(value) => std::ptr::from_mut(value).cast(),
             Self::Pool(value) => std::ptr::from_mut(value).cast(),
             Self::Groups(value) => std::ptr::from_mut(value).cast(),
+            Self::Norms(value) => std::ptr::from_mut(value).cast(),
             Self::Notes(value) => std::ptr::from_mut(value).cast(),
             Self::Update(value) => std::ptr::from_mut(value).cast(),
         }

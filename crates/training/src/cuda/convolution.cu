@@ -412,7 +412,7 @@ __device__ __forceinline__ void each_gradient(
         }
 }
 
-#define CONVOLVE(NAME, BM, BN, WM, WN, BLOCKS)                                                      \
+#define FORWARD(NAME, BM, BN, WM, WN, BLOCKS)                                                       \
     extern "C" __global__ void __launch_bounds__((BM) / (WM) * ((BN) / (WN)) * 32, BLOCKS)           \
         forward_##NAME(                                                                              \
             float *y, const float *x, const float *weights, u64 weights_stride,                      \
@@ -420,7 +420,8 @@ __device__ __forceinline__ void each_gradient(
             const Layer l, int rows, int kind) {                                                     \
         convolve<BM, BN, WM, WN, false>(                                                             \
             y, x, weights, weights_stride, parameters, stride, bias, other, order, l, rows, kind);   \
-    }                                                                                                \
+    }
+#define BACKWARD(NAME, BM, BN, WM, WN, BLOCKS)                                                      \
     extern "C" __global__ void __launch_bounds__((BM) / (WM) * ((BN) / (WN)) * 32, BLOCKS)           \
         backward_##NAME(                                                                             \
             float *y, const float *x, const float *weights, u64 weights_stride,                      \
@@ -437,7 +438,7 @@ __device__ __forceinline__ void each_gradient(
         each_gradient<BM, BN, WM, WN>(gradients, gradients_stride, x, dy, l, magic);                 \
     }
 
-// Only the tiles that a net needs are compiled. In f32 a warp takes half as many columns.
+// Only what a net needs is compiled. In f32 a warp takes half as many columns.
 #if MODE == 0
 #define WARP_N 32
 #define WARP_M 32
@@ -447,27 +448,39 @@ __device__ __forceinline__ void each_gradient(
 #define WARP_M 64
 #define BLOCKS 2
 #endif
-#ifdef CONVOLVE_128
-CONVOLVE(128, 128, 128, 64, WARP_N, BLOCKS)
+#ifdef WANTED_forward_128
+FORWARD(128, 128, 128, 64, WARP_N, BLOCKS)
 #endif
-#ifdef CONVOLVE_64
-CONVOLVE(64, 256, 64, 64, WARP_N, BLOCKS)
+#ifdef WANTED_backward_128
+BACKWARD(128, 128, 128, 64, WARP_N, BLOCKS)
 #endif
-#ifdef CONVOLVE_32
-CONVOLVE(32, 256, 32, WARP_M, 32, BLOCKS)
+#ifdef WANTED_forward_64
+FORWARD(64, 256, 64, 64, WARP_N, BLOCKS)
 #endif
-#ifdef CONVOLVE_16
-CONVOLVE(16, 256, 16, WARP_M, 16, BLOCKS)
+#ifdef WANTED_backward_64
+BACKWARD(64, 256, 64, 64, WARP_N, BLOCKS)
 #endif
-#ifdef EACH_128
+#ifdef WANTED_forward_32
+FORWARD(32, 256, 32, WARP_M, 32, BLOCKS)
+#endif
+#ifdef WANTED_backward_32
+BACKWARD(32, 256, 32, WARP_M, 32, BLOCKS)
+#endif
+#ifdef WANTED_forward_16
+FORWARD(16, 256, 16, WARP_M, 16, BLOCKS)
+#endif
+#ifdef WANTED_backward_16
+BACKWARD(16, 256, 16, WARP_M, 16, BLOCKS)
+#endif
+#ifdef WANTED_each_128
 EACH_GRADIENT(128, 128, 128, 64, WARP_N, BLOCKS)
 #endif
-#ifdef EACH_64
+#ifdef WANTED_each_64
 EACH_GRADIENT(64, 192, 64, 64, 32, BLOCKS)
 #endif
-#ifdef EACH_32
+#ifdef WANTED_each_32
 EACH_GRADIENT(32, 192, 32, 64, WARP_N / 2, BLOCKS)
 #endif
-#ifdef EACH_16
+#ifdef WANTED_each_16
 EACH_GRADIENT(16, 192, 16, 64, 16, BLOCKS)
 #endif

@@ -2,14 +2,16 @@
 
 use super::arguments::Argument::{self, Address, Int, Long};
 use super::chunks::Chunk;
-use super::device::Precision;
+use super::device::{CudaDevice, Kernels, Precision};
 use super::engine::Engine;
+use super::first::First;
 use super::layer::{KeptTensor, Layer, Turn, Written};
 use super::plan::Plan;
 use super::products::{Operand, Product};
 use super::program::{THREADS, blocks, flag};
 use crate::TrainingError;
 use crate::model::{Convolution, Kind, Network};
+use std::collections::HashMap;
 
 /// One of the kernels: its names, rows and columns of its tile.
 #[derive(Clone, Copy)]
@@ -61,44 +63,55 @@ const DEPTH: usize = 16;
 const AHEAD: usize = 4;
 const AHEAD_EACH: usize = 3;
 
-/// What `convolution.cu` is compiled with: the precision, and the tiles that a net needs.
-pub(super) fn definitions(network: &Network, plan: &Plan, precision: Precision) -> Vec<String> {
+/// What the kernels of this file are compiled from.
+const SOURCE: &str =
+    concat!(include_str!("convolution.cu"), include_str!("halo.cu"), include_str!("each.cu"));
+
+/// The kernels that a net needs, each compiled on its own: nets share most of them. `rows`: the
+/// most examples of one replica that are worked on together.
+pub(super) fn kernels_of(
+    device: &CudaDevice,
+    network: &Network,
+    plan: &Plan,
+    precision: Precision,
+    rows: usize,
+) -> Result<HashMap<&'static str, Kernels>, TrainingError> {
     let mode = match precision {
-        Precision::Float32 => 0,
-        Precision::TensorFloat32 => 1,
-        Precision::BFloat16 => 2,
+        Precision::Float32 => "-DMODE=0",
+        Precision::TensorFloat32 => "-DMODE=1",
+        Precision::BFloat16 => "-DMODE=2",
     };
-    let mut all = vec![format!("-DMODE={mode}")];
+    let mut all = HashMap::new();
     for (operation, implicit) in network.operations.iter().zip(&plan.implicit) {
         let (Kind::Convolution(layer), true) = (&operation.kind, implicit) else { continue };
-        for channels in [layer.input.channels, layer.output.channels] {
-            let tile = tile(channels);
-            // Very many rows may need the other kernel, too.
-            all.push(format!("-DCONVOLVE_{}", tile.columns));
-            if tile.has_halo(layer, 1, precision) {
-                all.push(format!("-DHALO_{}", tile.columns));
+        let forward = tile(layer.output.channels).names(layer, rows)[0];
+        let backward = tile(layer.input.channels).names(layer, rows)[1];
+        for name in [forward, backward, Each::of(layer).name] {
+            if !all.contains_key(name) {
+                let wanted = [mode.to_owned(), format!("-DWANTED_{name}")];
+                all.insert(name, device.compile("convolution.cu", SOURCE, &wanted)?);
             }
         }
-        all.push(format!("-DEACH_{}", each_tile(layer).2));
     }
-    all.sort();
-    all.dedup();
-    all
+    Ok(all)
 }
 
 impl Tile {
+    /// The kernels that compute a layer in this tile, for this many examples of one replica.
+    fn names(&self, layer: &Convolution, rows: usize) -> &[&'static str; 2] {
+        if self.has_halo(layer, rows) { &self.halo } else { &self.names }
+    }
+
     /// Whether `halo.cu` computes a layer in this tile: 3 x 3 windows that leave the size as it is,
-    /// whole rows of images in a tile, and offsets that fit 31 bits. In f32 alone, where it was
-    /// compared with the CPU on a device.
-    fn has_halo(&self, layer: &Convolution, rows: usize, precision: Precision) -> bool {
+    /// whole rows of images in a tile, and offsets that fit 31 bits.
+    fn has_halo(&self, layer: &Convolution, rows: usize) -> bool {
         let (image, positions) = (layer.input, layer.input.positions());
         let whole = self.rows.is_multiple_of(image.width)
             && (positions.is_multiple_of(self.rows) || self.rows.is_multiple_of(positions));
         let high = self.rows.min(positions) / image.width.max(1);
         let images = (self.rows / positions.max(1)).max(1);
         let channels = image.channels.max(layer.output.channels);
-        precision == Precision::Float32
-            && (layer.kernel, layer.stride, layer.padding) == (3, 1, 1)
+        (layer.kernel, layer.stride, layer.padding) == (3, 1, 1)
             && whole
             && images * (high + 2) * (image.width + 2) <= self.places
             && rows * positions * channels < 1 << 31
@@ -111,7 +124,7 @@ fn tile(columns: usize) -> &'static Tile {
     TILES.iter().find(fits).unwrap_or(&TILES[3])
 }
 
-fn numbers_of(layer: &Convolution) -> Argument {
+pub(super) fn numbers_of(layer: &Convolution) -> Argument {
     Argument::Layer(
         [
             layer.input.height,
@@ -128,13 +141,46 @@ fn numbers_of(layer: &Convolution) -> Argument {
     )
 }
 
-/// The kernel that takes every example's gradient of a layer: name, rows and columns of its tile.
-fn each_tile(layer: &Convolution) -> (&'static str, usize, usize) {
-    let fits = |(_, rows, columns): &&(&str, usize, usize)| {
-        layer.output.channels.is_multiple_of(*columns)
-            && (*columns < 128 || layer.patch().is_multiple_of(*rows))
-    };
-    *EACH.iter().find(fits).unwrap_or(&EACH[3])
+/// How every example's gradient of a layer is taken.
+struct Each {
+    name: &'static str,
+    /// Blocks for one example.
+    blocks: usize,
+    shared: usize,
+}
+
+impl Each {
+    /// Bytes of shared memory in `each.cu`: two stages of eight rows, or the shares of the sums.
+    const BAND_SHARED: usize = 96 << 10;
+
+    fn of(layer: &Convolution) -> Self {
+        if let Some(name) = Self::band(layer) {
+            return Self { name, blocks: 1, shared: Self::BAND_SHARED };
+        }
+        let fits = |(_, rows, columns): &&(&str, usize, usize)| {
+            layer.output.channels.is_multiple_of(*columns)
+                && (*columns < 128 || layer.patch().is_multiple_of(*rows))
+        };
+        let (name, rows, columns) = *EACH.iter().find(fits).unwrap_or(&EACH[3]);
+        let blocks = layer.patch().div_ceil(rows) * (layer.output.channels / columns);
+        Self { name, blocks, shared: 4 * AHEAD_EACH * DEPTH * (rows + columns + 16) }
+    }
+
+    /// The kernel of `each.cu` for a layer of few channels.
+    fn band(layer: &Convolution) -> Option<&'static str> {
+        let width = layer.output.width;
+        if !width.is_multiple_of(16) {
+            return None;
+        }
+        let channels = (layer.input.channels, layer.output.channels);
+        match (channels, (layer.kernel, layer.padding, layer.stride)) {
+            ((16, 16), (3, 1, 1)) if width <= 32 => Some("each_band_16_9"),
+            ((32, 32), (3, 1, 1)) if width <= 16 => Some("each_band_32_9"),
+            ((16, 16), (1, 0, _)) if width <= 32 => Some("each_band_16_1"),
+            ((16, 32), (1, 0, _)) if width <= 16 => Some("each_band_32_1"),
+            _ => None,
+        }
+    }
 }
 
 impl Engine {
@@ -201,8 +247,7 @@ impl Engine {
         layer: &Convolution,
         (x, dy): (u64, u64),
     ) -> Result<(), TrainingError> {
-        let (inputs, outputs) = (layer.patch(), layer.output.channels);
-        let (name, rows, columns) = each_tile(layer);
+        let Each { name, blocks, shared } = Each::of(layer);
         // Division by the width, for numbers below 2^16.
         let width = layer.output.width as u64;
         let magic = if width == 1 { 0 } else { (1u64 << 32).div_ceil(width) };
@@ -214,15 +259,25 @@ impl Engine {
             numbers_of(layer),
             Int(magic as u32 as i32),
         ];
-        let tiles = inputs.div_ceil(rows) * (outputs / columns);
-        let grid = (tiles * chunk.slots * chunk.rows, 1);
-        let shared = 4 * AHEAD_EACH * DEPTH * (rows + columns + 16);
-        let Some(kernels) = &self.convolutions else { return Ok(()) };
-        self.device.launch_bounded(kernels, name, grid, shared, &mut arguments)
+        let grid = (blocks * chunk.slots * chunk.rows, 1);
+        self.start_convolution(name, grid, shared, &mut arguments)
+    }
+
+    fn start_convolution(
+        &self,
+        name: &'static str,
+        grid: (usize, usize),
+        shared: usize,
+        arguments: &mut [Argument],
+    ) -> Result<(), TrainingError> {
+        let kernels = self.convolutions.get(name).ok_or_else(|| {
+            TrainingError::Device(format!("the kernel `{name}` was not compiled for this net"))
+        })?;
+        self.device.launch_bounded(kernels, name, grid, shared, arguments)
     }
 
     /// A layer's weights, those in use where they are standardised.
-    fn weights_of(&self, number: usize, layer: &Convolution) -> Operand {
+    pub(super) fn weights_of(&self, number: usize, layer: &Convolution) -> Operand {
         let images = self.images.as_ref();
         let in_use = images.and_then(|images| images.weights.layers[number].as_ref());
         match in_use {
@@ -251,28 +306,29 @@ impl Engine {
         back: bool,
         mut arguments: Vec<Argument>,
     ) -> Result<(), TrainingError> {
-        let Some(kernels) = &self.convolutions else { return Ok(()) };
         let tile = tile(columns);
         let tiles = (chunk.rows * positions).div_ceil(tile.rows) * (columns / tile.columns);
-        let (names, shared) = if tile.has_halo(layer, chunk.rows, self.precision) {
-            (&tile.halo, 4 * DEPTH * (2 * tile.places + AHEAD * tile.columns))
+        // As it was compiled: for the most rows that there can be.
+        let rows = self.workspace.rows;
+        let name = tile.names(layer, rows)[usize::from(back)];
+        let shared = if tile.has_halo(layer, rows) {
+            4 * DEPTH * (2 * tile.places + AHEAD * tile.columns)
         } else {
-            (&tile.names, 4 * AHEAD * DEPTH * (tile.rows + tile.columns))
+            4 * AHEAD * DEPTH * (tile.rows + tile.columns)
         };
-        let (name, grid) = (names[usize::from(back)], (tiles * classes, chunk.slots));
-        self.device.launch_bounded(kernels, name, grid, shared, &mut arguments)
+        self.start_convolution(name, (tiles * classes, chunk.slots), shared, &mut arguments)
     }
 }
 
-/// Layers that `convolution.cu` does not compute write their patches down, and are products of cuBLAS.
+/// Layers that neither `first.cu` nor `convolution.cu` computes write their patches down, and are products of cuBLAS.
 impl Layer for Convolution {
     /// The patches.
-    fn remembers(&self, implicit: bool) -> (usize, usize) {
-        (if implicit { 0 } else { self.output.positions() * self.patch() }, 0)
+    fn remembers(&self, without: bool) -> (usize, usize) {
+        (if without { 0 } else { self.output.positions() * self.patch() }, 0)
     }
 
-    fn scratch(&self, implicit: bool) -> usize {
-        if implicit { 0 } else { self.output.positions() * self.patch() }
+    fn scratch(&self, without: bool) -> usize {
+        if without { 0 } else { self.output.positions() * self.patch() }
     }
 
     /// The bias lies behind the weights.
@@ -290,6 +346,9 @@ impl Layer for Convolution {
 
     fn forward(&self, turn: &Turn<'_>) -> Result<(), TrainingError> {
         let (engine, chunk, number) = (turn.engine, turn.chunk, turn.number);
+        if turn.is_direct() {
+            return First::forward(turn, self);
+        }
         let (x, y) = (turn.x(), turn.y());
         let activation = engine.fused_activation(number);
         if turn.is_implicit() {
@@ -312,6 +371,9 @@ impl Layer for Convolution {
 
     fn keep(&self, turn: &Turn<'_>, dy: u64) -> Result<(), TrainingError> {
         let engine = turn.engine;
+        if turn.is_direct() {
+            return First::gradient(turn, self, dy);
+        }
         let Some(images) = &engine.images else { return Ok(()) };
         let (positions, channels) = (self.output.positions(), self.output.channels);
         let (kept, kept_stride) = (engine.plan.kept[turn.number], engine.plan.kept_stride);
@@ -369,5 +431,45 @@ impl Layer for Convolution {
             flag(again),
         ];
         engine.start("unpatch", (blocks(turn.lengths().0), 1), arguments)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{EACH, Each, SOURCE, TILES, tile};
+    use crate::model::{Convolution, Image};
+
+    /// A kernel is compiled where its name is wanted: it has to be in the source by that name.
+    #[test]
+    fn every_kernel_has_a_source() {
+        let mut names: Vec<&str> =
+            TILES.iter().flat_map(|t| t.names.iter().chain(&t.halo)).copied().collect();
+        names.extend(EACH.iter().map(|(name, ..)| *name));
+        for (inputs, outputs) in [(16, 16), (16, 32), (32, 32), (32, 64), (64, 64), (128, 128)] {
+            for (input, output) in [(32, 32), (32, 16), (16, 16), (16, 8), (8, 8)] {
+                for (kernel, padding) in [(1, 0), (3, 1)] {
+                    let image = |side, channels| Image { height: side, width: side, channels };
+                    let layer = Convolution {
+                        input: image(input, inputs),
+                        output: image(output, outputs),
+                        kernel,
+                        stride: input / output,
+                        padding,
+                        weight: 0,
+                        bias: 0,
+                        standardised: true,
+                    };
+                    names.push(Each::of(&layer).name);
+                    names.extend(tile(outputs).names(&layer, 256));
+                }
+            }
+        }
+        names.sort_unstable();
+        names.dedup();
+        assert!(names.len() > 20, "{names:?}");
+        for name in names {
+            let wanted = format!("#ifdef WANTED_{name}\n");
+            assert!(SOURCE.contains(&wanted), "{name} is in no source");
+        }
     }
 }

@@ -6,6 +6,8 @@
 
 use super::arguments::Argument;
 use super::fused::Fused;
+use super::group_norm::STREAM_SHARED;
+use super::plan::Abilities;
 use crate::TrainingError;
 use cudarc::cublas::CudaBlas;
 use cudarc::driver::result::launch_kernel;
@@ -52,8 +54,9 @@ pub struct CudaDevice {
     pub(super) fused: Option<Fused>,
     name: String,
     architecture: &'static str,
-    /// Whether it has the tensor cores that `convolution.cu` is written for.
-    pub(super) tensor_cores: bool,
+    pub(super) abilities: Abilities,
+    /// How many processors it has.
+    pub(super) processors: usize,
     modules: Mutex<HashMap<Vec<String>, Arc<CudaModule>>>,
     times: Mutex<Option<Times>>,
 }
@@ -82,9 +85,13 @@ impl<T> Buffer<T> {
 /// The kernels of one program.
 pub struct Kernels {
     module: Arc<CudaModule>,
-    /// With the number of threads that each is compiled for.
-    functions: Mutex<HashMap<&'static str, (CudaFunction, u32)>>,
+    /// With the number of threads that each is compiled for, and the bytes of shared memory that it may use.
+    functions: Mutex<HashMap<&'static str, (CudaFunction, u32, usize)>>,
 }
+
+/// Bytes of shared memory that a block may have.
+const SHARED_MEMORY: CUdevice_attribute =
+    CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN;
 
 const WAY_OUT: &str = "train on the processor with `--device cpu`";
 
@@ -162,7 +169,17 @@ impl CudaDevice {
         };
         let name = context.name().unwrap_or_else(|_| "unnamed".to_owned());
         let modules = Mutex::new(HashMap::new());
-        let (tensor_cores, times) = (capability.0 >= 8, Mutex::new(None));
+        let times = Mutex::new(None);
+        let attribute = |which| {
+            let found =
+                context.attribute(which).map_err(|error| trouble("ask the device", error))?;
+            Ok::<_, TrainingError>(usize::try_from(found).unwrap_or(0))
+        };
+        let processors =
+            attribute(CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)?.max(1);
+        let tensor_cores = capability.0 >= 8;
+        let streams = tensor_cores && attribute(SHARED_MEMORY)? >= STREAM_SHARED;
+        let abilities = Abilities { tensor_cores, streams };
         Ok(Arc::new(Self {
             context,
             stream,
@@ -170,7 +187,8 @@ impl CudaDevice {
             fused,
             name,
             architecture,
-            tensor_cores,
+            abilities,
+            processors,
             modules,
             times,
         }))
@@ -183,13 +201,16 @@ impl CudaDevice {
 
     /// Whether it has tensor cores that multiply bf16 (compute capability 8.0 or newer).
     pub fn has_tensor_cores(&self) -> bool {
-        self.tensor_cores
+        self.abilities.tensor_cores
     }
 
     /// Bytes of shared memory that a block may have.
     pub fn shared_memory(&self) -> usize {
-        let most = CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN;
-        self.context.attribute(most).ok().and_then(|bytes| usize::try_from(bytes).ok()).unwrap_or(0)
+        self.context
+            .attribute(SHARED_MEMORY)
+            .ok()
+            .and_then(|bytes| usize::try_from(bytes).ok())
+            .unwrap_or(0)
     }
 
     /// Free and all bytes.
@@ -374,7 +395,9 @@ impl CudaDevice {
         self.launch_with(kernels, name, grid, 0, shared, arguments)
     }
 
-    fn launch_with(
+    /// Starts a kernel with a number of threads, or as many as it is compiled for (0), and bytes of
+    /// shared memory for each block.
+    pub(super) fn launch_with(
         &self,
         kernels: &Kernels,
         name: &'static str,
@@ -418,13 +441,19 @@ impl Kernels {
         shared: usize,
     ) -> Result<(CudaFunction, u32), TrainingError> {
         let mut functions = self.functions.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(function) = functions.get(name) {
-            return Ok(function.clone());
+        let known = functions.get(name);
+        if let Some((function, threads, room)) = known
+            && shared <= *room
+        {
+            return Ok((function.clone(), *threads));
         }
-        let function = self
-            .module
-            .load_function(name)
-            .map_err(|error| trouble(&format!("find the kernel `{name}`"), error))?;
+        let function = match known {
+            Some((function, ..)) => function.clone(),
+            None => self
+                .module
+                .load_function(name)
+                .map_err(|error| trouble(&format!("find the kernel `{name}`"), error))?,
+        };
         if shared > 0 {
             let most = CUfunction_attribute_enum::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
             function
@@ -435,9 +464,8 @@ impl Kernels {
         let threads = function
             .get_attribute(threads)
             .map_err(|error| trouble(&format!("ask for the kernel `{name}`"), error))?;
-        let both = (function, threads as u32);
-        functions.insert(name, both.clone());
-        Ok(both)
+        functions.insert(name, (function.clone(), threads as u32, shared));
+        Ok((function, threads as u32))
     }
 }
 

@@ -4,9 +4,10 @@ use super::arguments::Argument::{Address, Int, Long, Update as UpdateArgument};
 use super::arguments::Notes;
 use super::canaries::Canaries;
 use super::chunks::{Chunk, ROWS, chunks};
-use super::convolution::definitions;
+use super::convolution::kernels_of;
 use super::device::{Buffer, CudaDevice, Kernels, Precision};
 use super::drawing::Drawing;
+use super::first::First;
 use super::kept::Parts;
 use super::plan::Plan;
 use super::program::Pass;
@@ -19,6 +20,7 @@ use crate::replica::Replica;
 use crate::statistics::StepStatistics;
 use crate::{OptimizerState, TrainingError};
 use random::{Purpose, Stream};
+use std::collections::HashMap;
 use std::sync::Arc;
 
 /// Share of the free memory for the workspace.
@@ -35,7 +37,8 @@ pub(super) struct Engine {
     pub(super) workspace: Workspace,
     /// What nets of images need.
     pub(super) images: Option<Images>,
-    pub(super) convolutions: Option<Kernels>,
+    pub(super) first: Option<Kernels>,
+    pub(super) convolutions: HashMap<&'static str, Kernels>,
     /// Numbers from one replica's parameters to the next's.
     pub(super) stride: usize,
     pub(super) parameters: Buffer<f32>,
@@ -93,7 +96,7 @@ impl Engine {
     ) -> Result<Self, TrainingError> {
         let network = &recipe.network;
         let head = Head::of(network);
-        let plan = Arc::new(Plan::new(network, head.is_some(), device.tensor_cores));
+        let plan = Arc::new(Plan::new(network, head.is_some(), device.abilities));
         let stride = network.parameters.next_multiple_of(32);
         let (all, count) = (replicas.len() * stride, replicas.len());
         let fixed = all.saturating_mul(4 * (2 + state.moments.len()))
@@ -125,16 +128,15 @@ impl Engine {
             let parts = Parts::new(device, &plan, &weights)?;
             let rounded = precision == Precision::TensorFloat32;
             let definitions: &[String] = if rounded { &["-DROUNDED".to_owned()] } else { &[] };
-            let kernels = device.compile("images.cu", include_str!("images.cu"), definitions)?;
+            let source = if device.abilities.streams {
+                concat!(include_str!("images.cu"), include_str!("norm.cu"))
+            } else {
+                include_str!("images.cu")
+            };
+            let kernels = device.compile("images.cu", source, definitions)?;
             Some(Images { kernels, weights, parts })
         };
-        let convolutions = if plan.implicit.contains(&true) {
-            let source = concat!(include_str!("convolution.cu"), include_str!("halo.cu"));
-            let definitions = definitions(network, &plan, precision);
-            Some(device.compile("convolution.cu", source, &definitions)?)
-        } else {
-            None
-        };
+        let first = First::kernels(device, plan.planes)?;
         let (canaries, examples) = Canaries::new(device, recipe, data.len(), replicas)?;
         let rows = data.len() + examples.labels.len();
         let drawing = Drawing::new(device, recipe, data.len(), replicas, canaries.most)?;
@@ -158,6 +160,7 @@ impl Engine {
         let budget = ((free as f64 * SHARE) as usize).min(limit - fixed).max(1);
         let wanted = (count, drawing.capacity.next_multiple_of(ROWS));
         let workspace = Workspace::new(device, network, &plan, head.is_some(), wanted, budget)?;
+        let convolutions = kernels_of(device, network, &plan, precision, workspace.rows)?;
         let engine = Self {
             noise_keys: device.upload(&keys)?,
             identity: device.upload(&identity)?,
@@ -170,6 +173,7 @@ impl Engine {
             plan,
             workspace,
             images,
+            first,
             convolutions,
             stride,
             parameters,

@@ -144,7 +144,7 @@ __device__ __forceinline__ void convolve_halo(
         }
 }
 
-#define HALO(NAME, BM, BN, WM, WN, BLOCKS)                                                          \
+#define HALO_FORWARD(NAME, BM, BN, WM, WN, BLOCKS)                                                  \
     extern "C" __global__ void __launch_bounds__((BM) / (WM) * ((BN) / (WN)) * 32, BLOCKS)           \
         halo_forward_##NAME(                                                                         \
             float *y, const float *x, const float *weights, u64 weights_stride,                      \
@@ -152,7 +152,8 @@ __device__ __forceinline__ void convolve_halo(
             const Layer l, int rows, int kind) {                                                     \
         convolve_halo<BM, BN, WM, WN, false>(                                                        \
             y, x, weights, weights_stride, parameters, stride, bias, other, order, l, rows, kind);   \
-    }                                                                                                \
+    }
+#define HALO_BACKWARD(NAME, BM, BN, WM, WN, BLOCKS)                                                 \
     extern "C" __global__ void __launch_bounds__((BM) / (WM) * ((BN) / (WN)) * 32, BLOCKS)           \
         halo_backward_##NAME(                                                                        \
             float *y, const float *x, const float *weights, u64 weights_stride,                      \
@@ -168,15 +169,27 @@ __device__ __forceinline__ void convolve_halo(
 #define BLOCKS_32 3
 #define BLOCKS_16 4
 #endif
-#ifdef HALO_128
-HALO(128, 128, 128, 64, WARP_N, BLOCKS)
+#ifdef WANTED_halo_forward_128
+HALO_FORWARD(128, 128, 128, 64, WARP_N, BLOCKS)
 #endif
-#ifdef HALO_64
-HALO(64, 256, 64, 64, WARP_N, BLOCKS)
+#ifdef WANTED_halo_backward_128
+HALO_BACKWARD(128, 128, 128, 64, WARP_N, BLOCKS)
 #endif
-#ifdef HALO_32
-HALO(32, 256, 32, WARP_M, 32, BLOCKS_32)
+#ifdef WANTED_halo_forward_64
+HALO_FORWARD(64, 256, 64, 64, WARP_N, BLOCKS)
 #endif
-#ifdef HALO_16
-HALO(16, 256, 16, WARP_M, 16, BLOCKS_16)
+#ifdef WANTED_halo_backward_64
+HALO_BACKWARD(64, 256, 64, 64, WARP_N, BLOCKS)
+#endif
+#ifdef WANTED_halo_forward_32
+HALO_FORWARD(32, 256, 32, WARP_M, 32, BLOCKS_32)
+#endif
+#ifdef WANTED_halo_backward_32
+HALO_BACKWARD(32, 256, 32, WARP_M, 32, BLOCKS_32)
+#endif
+#ifdef WANTED_halo_forward_16
+HALO_FORWARD(16, 256, 16, WARP_M, 16, BLOCKS_16)
+#endif
+#ifdef WANTED_halo_backward_16
+HALO_BACKWARD(16, 256, 16, WARP_M, 16, BLOCKS_16)
 #endif

@@ -359,76 +359,95 @@ extern "C" __global__ void __launch_bounds__(256) each_bias(
         kept[example * kept_stride + c] = (part[0][lane] + part[1][lane]) + (part[2][lane] + part[3][lane]);
 }
 
-// Squared norms of kept gradients, part by part: 64 columns of one tensor, for each example (x) and
-// part (y). Of standardised weights, what the map to the parameters makes of them: `total` after
-// the map, `plain` its length without the projection, which bounds the map's rounding.
+// Squared norms of kept gradients, part by part: up to 64 columns of one tensor, for NORMED examples
+// of one replica (x) and each part (y). Of standardised weights, what the map to the parameters
+// makes of them: `total` after the map, `plain` its length without the projection, which bounds the
+// map's rounding. `lanes` threads lie along the columns.
+#define NORMED 4
 struct Part {
     const float *used;
     const double *scales, *lengths;
-    int offset, rows, columns, first;
+    int offset, rows, columns, first, lanes, unused;
 };
-extern "C" __global__ void __launch_bounds__(256) part_norms(
+extern "C" __global__ void __launch_bounds__(256, 3) part_norms(
     double2 *norms, const Part *table, const float *kept, u64 kept_stride, const int *order,
-    int slot_rows) {
-    __shared__ double shared[3][4][64];
+    int slot_rows, int examples) {
+    __shared__ double parts[3 * NORMED][256], columns[3 * NORMED][64];
     const Part t = table[blockIdx.y];
-    const u64 example = blockIdx.x, replica = order[example / slot_rows];
-    const int lane = threadIdx.x & 63, row0 = threadIdx.x >> 6, column = t.first + lane;
-    double sum = 0.0, dot = 0.0, square = 0.0;
+    const int example = blockIdx.x * NORMED;
+    const u64 replica = order[example / slot_rows];
+    const int lane = threadIdx.x % t.lanes, row0 = threadIdx.x / t.lanes, deep = 256 / t.lanes;
+    const int column = t.first + lane;
+    double sum[NORMED], dot[NORMED], square[NORMED];
+#pragma unroll
+    for (int e = 0; e < NORMED; ++e) sum[e] = dot[e] = square[e] = 0.0;
     if (column < t.columns) {
-        const float *g = kept + example * kept_stride + t.offset + column;
+        const float *g[NORMED];
+#pragma unroll
+        for (int e = 0; e < NORMED; ++e)
+            g[e] = kept + (u64)min(example + e, examples - 1) * kept_stride + t.offset + column;
         if (t.used) {
             const float *v = t.used + replica * t.rows * t.columns + column;
-#pragma unroll 8
-            for (int row = row0; row < t.rows; row += 4) {
-                const double a = g[(u64)row * t.columns], b = v[(u64)row * t.columns];
-                sum += a;
-                dot += a * b;
-                square += a * a;
+#pragma unroll 4
+            for (int row = row0; row < t.rows; row += deep) {
+                const int place = row * t.columns;
+                const double b = v[place];
+#pragma unroll
+                for (int e = 0; e < NORMED; ++e) {
+                    const double a = g[e][place];
+                    sum[e] += a;
+                    dot[e] += a * b;
+                    square[e] += a * a;
+                }
             }
         } else {
-#pragma unroll 8
-            for (int row = row0; row < t.rows; row += 4) {
-                const double a = g[(u64)row * t.columns];
-                square += a * a;
+#pragma unroll 4
+            for (int row = row0; row < t.rows; row += deep) {
+                const int place = row * t.columns;
+#pragma unroll
+                for (int e = 0; e < NORMED; ++e) {
+                    const double a = g[e][place];
+                    square[e] += a * a;
+                }
             }
         }
     }
-    shared[0][row0][lane] = sum;
-    shared[1][row0][lane] = dot;
-    shared[2][row0][lane] = square;
+#pragma unroll
+    for (int e = 0; e < NORMED; ++e) {
+        parts[3 * e][threadIdx.x] = sum[e];
+        parts[3 * e + 1][threadIdx.x] = dot[e];
+        parts[3 * e + 2][threadIdx.x] = square[e];
+    }
     __syncthreads();
+    for (int i = threadIdx.x; i < 3 * NORMED * t.lanes; i += 256) {
+        const int which = i / t.lanes, along = i % t.lanes;
+        double total = 0.0;
+        for (int row = 0; row < deep; ++row) total += parts[which][row * t.lanes + along];
+        columns[which][along] = total;
+    }
+    __syncthreads();
+    const int e = threadIdx.x / 32;
+    if (e >= NORMED || example + e >= examples) return;
     double total = 0.0, plain = 0.0;
-    if (row0 == 0 && column < t.columns) {
-        for (int i = 1; i < 4; ++i) {
-            sum += shared[0][i][lane];
-            dot += shared[1][i][lane];
-            square += shared[2][i][lane];
-        }
-        total = square;
+    for (int along = threadIdx.x & 31; along < t.lanes; along += 32) {
+        if (t.first + along >= t.columns) break;
+        const double s2 = columns[3 * e + 2][along];
         if (t.used) {
-            const double s = t.scales[replica * t.columns + column];
-            const double projected = square - sum * sum / t.rows
-                                     - (2.0 - t.lengths[replica * t.columns + column]) * dot * dot;
-            total = s * s * fmax(projected, 0.0);
-            plain = s * s * square;
+            const u64 place = replica * t.columns + t.first + along;
+            const double s = t.scales[place], s0 = columns[3 * e][along], s1 = columns[3 * e + 1][along];
+            total += s * s * fmax(s2 - s0 * s0 / t.rows - (2.0 - t.lengths[place]) * s1 * s1, 0.0);
+            plain += s * s * s2;
+        } else {
+            total += s2;
         }
     }
-    __syncthreads();
-    if (row0 == 0) {
-        shared[0][0][lane] = total;
-        shared[1][0][lane] = plain;
+#pragma unroll
+    for (int step = 16; step > 0; step >>= 1) {
+        total += __shfl_xor_sync(0xFFFFFFFFu, total, step);
+        plain += __shfl_xor_sync(0xFFFFFFFFu, plain, step);
     }
-    __syncthreads();
-    for (int half = 32; half > 0; half >>= 1) {
-        if (threadIdx.x < half) {
-            shared[0][0][threadIdx.x] += shared[0][0][threadIdx.x + half];
-            shared[1][0][threadIdx.x] += shared[1][0][threadIdx.x + half];
-        }
-        __syncthreads();
-    }
-    if (threadIdx.x == 0)
-        norms[example * gridDim.y + blockIdx.y] = make_double2(shared[0][0][0], shared[1][0][0]);
+    if ((threadIdx.x & 31) == 0)
+        norms[(u64)(example + e) * gridDim.y + blockIdx.y] = make_double2(total, plain);
 }
 
 // squares = the sum over tensors of their squared norm; `tensors` are the first part of each and

@@ -10,8 +10,10 @@ use super::program::{THREADS, flag};
 use super::weights::{Weights, pair};
 use crate::TrainingError;
 
-/// Columns of a part, as in `images.cu`.
+/// Columns of a part, and examples of a block, as in `images.cu`. Chunks of several replicas have
+/// rows in multiples of eight, so that a block's examples are of one replica.
 const COLUMNS: usize = 64;
+const NORMED: usize = 4;
 
 /// The parts whose norms are taken on their own, and the tensors that they make up.
 pub(super) struct Parts {
@@ -55,7 +57,8 @@ impl Parts {
             });
             for first in (0..columns).step_by(COLUMNS) {
                 table.extend(addresses);
-                table.extend([pair(offset, rows), pair(columns, first)]);
+                let lanes = (columns - first).clamp(16, COLUMNS).next_power_of_two();
+                table.extend([pair(offset, rows), pair(columns, first), pair(lanes, 0)]);
                 count += 1;
             }
         }
@@ -82,8 +85,9 @@ impl Engine {
             Long(self.plan.kept_stride as u64),
             Address(chunk.order),
             Int(chunk.rows as i32),
+            Int(examples as i32),
         ];
-        let grid = (examples, parts.count);
+        let grid = (examples.div_ceil(NORMED), parts.count);
         self.device.launch(&images.kernels, "part_norms", grid, THREADS, &mut arguments)?;
         let mut arguments = [
             Address(workspace.squares.address()),

@@ -929,6 +929,24 @@ extern "C" __global__ void pool_backward(
         }
 }
 
+// Averages of whole images, with channels in fours: every position gets the same share.
+extern "C" __global__ void average_backward(
+    float *dx, const float *dy, Pool p, u64 images, int again) {
+    const u32 quads = p.channels / 4, length = p.input_height * p.input_width * quads;
+    const float share = 1.0f / (float)(p.kernel * p.kernel);
+    for (u64 image = blockIdx.x; image < images; image += gridDim.x)
+        for (u32 i = threadIdx.x; i < length; i += blockDim.x) {
+            float4 v = ((const float4 *)dy)[image * quads + i % quads];
+            float4 *to = (float4 *)dx + image * length + i;
+            v = make_float4(share * v.x, share * v.y, share * v.z, share * v.w);
+            if (again) {
+                const float4 more = *to;
+                v = make_float4(more.x + v.x, more.y + v.y, more.z + v.z, more.w + v.w);
+            }
+            *to = v;
+        }
+}
+
 extern "C" __global__ void average_pool(float *y, const float *x, Pool p, u64 images) {
     const u32 length = p.output_height * p.output_width * p.channels;
     const size_t pixels = (size_t)p.input_height * p.input_width * p.channels;

@@ -58,6 +58,11 @@ impl Turn<'_> {
         &self.engine.workspace.memories[self.number]
     }
 
+    /// Whether `first.cu` computes it.
+    pub(super) fn is_direct(&self) -> bool {
+        self.engine.plan.direct[self.number]
+    }
+
     /// Whether `convolution.cu` computes it.
     pub(super) fn is_implicit(&self) -> bool {
         self.engine.plan.implicit[self.number]
@@ -75,12 +80,12 @@ pub(super) struct KeptTensor {
 /// One operation. What has no parameters keeps nothing, and has no norms and no sum.
 pub(super) trait Layer: Send + Sync {
     /// What it remembers of each example between its passes: numbers, and bytes.
-    fn remembers(&self, _implicit: bool) -> (usize, usize) {
+    fn remembers(&self, _without_patches: bool) -> (usize, usize) {
         (0, 0)
     }
 
     /// Numbers of scratch per example that the gradient of its input needs.
-    fn scratch(&self, _implicit: bool) -> usize {
+    fn scratch(&self, _without_patches: bool) -> usize {
         0
     }
 

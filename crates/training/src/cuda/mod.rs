@@ -1,6 +1,6 @@
 //! NVIDIA devices. Driver, NVRTC and cuBLAS are loaded at run time, so that the program builds and
-//! runs without them; the kernels (`kernels.cu`, and `images.cu` and `convolution.cu` for nets of
-//! images) are compiled when they are needed.
+//! runs without them; the kernels (`kernels.cu`, and `images.cu`, `norm.cu`, `first.cu` and
+//! `convolution.cu` for nets of images) are compiled when they are needed.
 //!
 //! What a step does is specified in the crate's documentation and computed here from the same
 //! random words: results differ from the CPU's by rounding only. Products are batched over the
@@ -21,6 +21,7 @@ mod device;
 mod drawing;
 mod elementwise;
 mod engine;
+mod first;
 pub mod fused;
 mod gradients;
 mod group_norm;
@@ -61,6 +62,6 @@ fn layer(kind: &Kind) -> Box<dyn Layer> {
 /// Bytes that one record occupies while it is worked on, on a device with tensor cores.
 pub(crate) fn bytes_per_record(network: &crate::model::Network) -> usize {
     let fused = workspace::Head::of(network).is_some();
-    let plan = plan::Plan::new(network, fused, true);
+    let plan = plan::Plan::new(network, fused, plan::Abilities::ALL);
     workspace::Workspace::bytes_per_example(network, &plan, fused)
 }

@@ -5,6 +5,8 @@
 //! convolutions and normalisations are kept for each example, one after the other; their norms and
 //! clipped sum are taken from there, so that what is clipped is what is added, to the bit.
 
+use super::first::First;
+use super::group_norm::Stream;
 use super::layer;
 use super::layer::Layer;
 use crate::model::{Convolution, Kind, Network};
@@ -22,16 +24,35 @@ pub(super) struct Plan {
     pub(super) sources: Vec<usize>,
     /// Normalisations that read through a ReLU.
     pub(super) active: Vec<bool>,
+    /// The later normalisation of the same numbers, which the earlier one does.
+    pub(super) twins: Vec<Option<usize>>,
     /// What a convolution adds to its result.
     pub(super) other: Vec<Option<usize>>,
-    /// Convolutions that `convolution.cu` computes; others write their patches down.
+    /// Convolutions that `convolution.cu` computes.
     pub(super) implicit: Vec<bool>,
+    /// Convolutions of the examples that `first.cu` computes; others write their patches down.
+    pub(super) direct: Vec<bool>,
+    /// Channels of the examples, where `first.cu` reads them.
+    pub(super) planes: Option<usize>,
     /// Where each operation's gradient begins within an example's.
     pub(super) kept: Vec<usize>,
     /// Numbers kept of each example.
     pub(super) kept_stride: usize,
     /// Parts of both the parameters and the kept numbers: (parameter, kept, length).
     pub(super) runs: Vec<(usize, usize, usize)>,
+}
+
+/// What a device can do.
+#[derive(Clone, Copy)]
+pub(super) struct Abilities {
+    /// It has what `convolution.cu` needs.
+    pub(super) tensor_cores: bool,
+    /// It has the shared memory that `norm.cu` needs.
+    pub(super) streams: bool,
+}
+
+impl Abilities {
+    pub(super) const ALL: Self = Self { tensor_cores: true, streams: true };
 }
 
 /// Channels come in groups of this many in `convolution.cu`, positions are divided by
@@ -49,9 +70,8 @@ fn suits(layer: &Convolution) -> bool {
 }
 
 impl Plan {
-    /// `fused`: the whole net is one kernel and every buffer its own. `tensor_cores`: the device
-    /// has what `convolution.cu` needs.
-    pub(super) fn new(network: &Network, fused: bool, tensor_cores: bool) -> Self {
+    /// `fused`: the whole net is one kernel and every buffer its own.
+    pub(super) fn new(network: &Network, fused: bool, can: Abilities) -> Self {
         let (count, buffers) = (network.operations.len(), network.buffers.len());
         let mut plan = Self {
             layers: network.operations.iter().map(|operation| layer(&operation.kind)).collect(),
@@ -60,8 +80,11 @@ impl Plan {
             skipped: vec![false; count],
             sources: network.operations.iter().map(|operation| operation.input).collect(),
             active: vec![false; count],
+            twins: vec![None; count],
             other: vec![None; count],
             implicit: vec![false; count],
+            direct: vec![false; count],
+            planes: None,
             kept: vec![0; count],
             kept_stride: 0,
             runs: Vec::new(),
@@ -80,9 +103,16 @@ impl Plan {
         }
         for (number, operation) in network.operations.iter().enumerate() {
             if let Kind::Convolution(layer) = &operation.kind {
-                plan.implicit[number] = tensor_cores && suits(layer);
+                plan.implicit[number] = can.tensor_cores && suits(layer);
+                plan.direct[number] = operation.input == 0 && First::suits(layer);
+                if plan.direct[number] {
+                    plan.planes = Some(layer.input.channels);
+                }
             }
             plan.fuse(network, number, &readers, &writer);
+        }
+        if can.streams {
+            plan.find_twins(network);
         }
         plan.keep();
         plan
@@ -134,6 +164,26 @@ impl Plan {
         }
     }
 
+    /// Both branches of a residual block normalise its input: their statistics are the same.
+    fn find_twins(&mut self, network: &Network) {
+        for (number, operation) in network.operations.iter().enumerate() {
+            let Kind::GroupNorm(layer) = operation.kind else { continue };
+            if self.skipped[number] || Stream::of(&layer).is_none() {
+                continue;
+            }
+            let later = (number + 1..network.operations.len()).find(|later| {
+                let Kind::GroupNorm(other) = network.operations[*later].kind else { return false };
+                self.sources[*later] == self.sources[number]
+                    && self.active[*later] == self.active[number]
+                    && (other.image, other.groups) == (layer.image, layer.groups)
+            });
+            if let Some(later) = later {
+                self.twins[number] = Some(later);
+                self.skipped[later] = true;
+            }
+        }
+    }
+
     fn keep(&mut self) {
         for (number, layer) in self.layers.iter().enumerate() {
             let Some((parameter, length)) = layer.kept() else { continue };
@@ -150,6 +200,11 @@ impl Plan {
             }
         }
         self.kept_stride = self.kept_stride.next_multiple_of(32);
+    }
+
+    /// Whether a convolution needs no room for its patches.
+    pub(super) fn without_patches(&self, number: usize) -> bool {
+        self.implicit[number] || self.direct[number]
     }
 
     /// Whether a buffer has activations of its own: it is the storage of itself and is written.
@@ -173,7 +228,7 @@ impl Plan {
 
 #[cfg(test)]
 mod tests {
-    use super::Plan;
+    use super::{Abilities, Plan};
     use crate::data::Shape;
     use crate::model::{ActivationName, Kind, ModelDescription};
 
@@ -182,19 +237,29 @@ mod tests {
         let model = ModelDescription::WideResnet { depth: 16, width: 4, groups: 16 };
         let shape = Shape::Image { height: 32, width: 32, channels: 3 };
         let network = model.network(shape, 10).unwrap();
-        let plan = Plan::new(&network, false, true);
+        let plan = Plan::new(&network, false, Abilities::ALL);
+        // The first normalisation of each stage's first block does that of the other branch, too.
+        let later: Vec<usize> = plan.twins.iter().flatten().copied().collect();
+        assert_eq!(later.len(), 3);
+        for (first, later) in plan.twins.iter().enumerate().filter_map(|(i, t)| Some((i, (*t)?))) {
+            assert!(first < later && plan.sources[first] == plan.sources[later]);
+        }
         for (number, operation) in network.operations.iter().enumerate() {
             let joined = matches!(operation.kind, Kind::Relu | Kind::Add { .. });
-            assert_eq!(plan.skipped[number], joined, "{number}: {:?}", operation.kind);
+            let done = joined || later.contains(&number);
+            assert_eq!(plan.skipped[number], done, "{number}: {:?}", operation.kind);
             if let Kind::Convolution(layer) = &operation.kind {
                 assert_eq!(plan.implicit[number], layer.input.channels != 3);
+                assert_eq!(plan.direct[number], layer.input.channels == 3);
             }
         }
         // All but the last layer is kept, as one run.
         let output = 256 * 10 + 10;
         assert_eq!(plan.runs, [(0, 0, network.parameters - output)]);
         // Without tensor cores additions stay, and every buffer that is read is written.
-        let plain = Plan::new(&network, false, false);
+        let nothing = Abilities { tensor_cores: false, streams: false };
+        let plain = Plan::new(&network, false, nothing);
+        assert!(plain.twins.iter().all(Option::is_none));
         assert!(plain.other.iter().all(Option::is_none));
         for operation in &network.operations {
             if matches!(operation.kind, Kind::Add { .. }) {
@@ -208,13 +273,15 @@ mod tests {
         let model = ModelDescription::Cnn { activation: ActivationName::Relu, groups: 0 };
         let shape = Shape::Image { height: 28, width: 28, channels: 1 };
         let network = model.network(shape, 10).unwrap();
-        let plan = Plan::new(&network, false, true);
+        let plan = Plan::new(&network, false, Abilities::ALL);
         for operation in &network.operations {
             if matches!(operation.kind, Kind::Relu) {
                 assert_eq!(plan.storage[operation.output], operation.input);
             }
         }
         assert_eq!(plan.implicit.iter().filter(|implicit| **implicit).count(), 1);
+        // Its windows of 8 x 8 with stride 2 are not those of `first.cu`.
+        assert!(!plan.direct.contains(&true));
         // Two convolutions one after the other in the parameters.
         assert_eq!(plan.runs.len(), 1);
     }

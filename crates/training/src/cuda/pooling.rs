@@ -47,7 +47,7 @@ fn backward(
 }
 
 impl Layer for MaxPool {
-    fn remembers(&self, _implicit: bool) -> (usize, usize) {
+    fn remembers(&self, _without_patches: bool) -> (usize, usize) {
         (0, self.0.output.len())
     }
 
@@ -89,6 +89,20 @@ impl Layer for AveragePool {
         dy: u64,
         written: &mut Written,
     ) -> Result<(), TrainingError> {
-        backward(&self.0, turn, (dy, 0), written)
+        let pool = &self.0;
+        let whole = (pool.output.height, pool.output.width) == (1, 1)
+            && (pool.input.height, pool.input.width) == (pool.kernel, pool.kernel);
+        if !whole || !pool.input.channels.is_multiple_of(4) {
+            return backward(pool, turn, (dy, 0), written);
+        }
+        let again = turn.engine.settle(turn.chunk, written, turn.source())?;
+        let arguments = vec![
+            Address(turn.dx()),
+            Address(dy),
+            numbers_of(pool),
+            Long(turn.examples() as u64),
+            flag(again),
+        ];
+        turn.engine.start("average_backward", (blocks(turn.lengths().0), 1), arguments)
     }
 }

@@ -53,7 +53,7 @@ impl CudaReplicas {
         }
         let network = &recipe.network;
         if precision == Precision::BFloat16 {
-            let plan = Plan::new(network, false, device.tensor_cores);
+            let plan = Plan::new(network, false, device.abilities);
             if !plan.implicit.contains(&true) {
                 return Err(TrainingError::Device(
                     "bf16 is for language models and for convolutions whose channels are \

@@ -82,10 +82,10 @@ pub(super) struct Workspace {
 
 /// Numbers of scratch that one example needs.
 fn scratch(network: &Network, plan: &Plan) -> usize {
-    let operations = network.operations.iter().zip(plan.layers.iter().zip(&plan.implicit));
-    let lengths = operations.map(|(operation, (layer, implicit))| match operation.input {
+    let operations = network.operations.iter().zip(&plan.layers).enumerate();
+    let lengths = operations.map(|(number, (operation, layer))| match operation.input {
         0 => 0,
-        _ => layer.scratch(*implicit),
+        _ => layer.scratch(plan.without_patches(number)),
     });
     lengths.max().unwrap_or(0)
 }
@@ -102,8 +102,8 @@ impl Workspace {
         }
         numbers += scratch(network, plan) + plan.kept_stride + 8;
         numbers += 4 * Parts::count(plan);
-        for (layer, implicit) in plan.layers.iter().zip(&plan.implicit) {
-            let (remembered, bytes) = layer.remembers(*implicit);
+        for (number, layer) in plan.layers.iter().enumerate() {
+            let (remembered, bytes) = layer.remembers(plan.without_patches(number));
             numbers += remembered + bytes.div_ceil(4);
         }
         4 * numbers
@@ -153,9 +153,9 @@ impl Workspace {
         let memories = plan
             .layers
             .iter()
-            .zip(&plan.implicit)
-            .map(|(layer, implicit)| {
-                let (numbers, bytes) = layer.remembers(*implicit);
+            .enumerate()
+            .map(|(number, layer)| {
+                let (numbers, bytes) = layer.remembers(plan.without_patches(number));
                 Ok(Memory {
                     numbers: device.zeros(examples * numbers)?,
                     bytes: device.zeros(examples * bytes)?,
