@@ -147,15 +147,18 @@ pub enum NeededRows {
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct PlannedAttack {
     pub description: String,
-    /// The threshold's true rates.
-    pub fpr: f64,
-    pub tpr: f64,
+    /// The true rates at the threshold that shows the target most often; left out where the rule was played on drawn scores
+    /// without a look at which one does.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fpr: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tpr: Option<f64>,
 }
 
 impl PlannedAttack {
     /// The true positive rate of the attack at its threshold.
-    pub fn tpr_at_least(&self) -> AtLeast {
-        AtLeast::new(self.tpr)
+    pub fn tpr_at_least(&self) -> Option<AtLeast> {
+        self.tpr.map(AtLeast::new)
     }
 }
 
@@ -245,7 +248,11 @@ fn answer(question: &PlanQuestion) -> Result<Planned, Refusal> {
         },
         achieved_power: needed.power,
         power_simulated: needed.simulated,
-        attack: PlannedAttack { description: words, fpr: needed.fpr, tpr: needed.tpr },
+        attack: PlannedAttack {
+            description: words,
+            fpr: needed.threshold.map(|(fpr, _)| fpr),
+            tpr: needed.threshold.map(|(_, tpr)| tpr),
+        },
         largest_epsilon: largest.is_finite().then_some(largest),
     })
 }

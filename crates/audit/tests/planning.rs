@@ -6,7 +6,7 @@
 use crate::common;
 
 use audit::one_run::{OneRunStatistic, one_run_bound};
-use audit::planning::{Attack, Goal, Target, canaries_needed, runs_needed};
+use audit::planning::{Attack, Goal, Needed, Target, canaries_needed, runs_needed};
 use audit::{AttackDirection, Design, Family, Scores, Seen, Statistic, ThresholdRule};
 use common::{Mechanism, Rng, processor_seconds as seconds, tally};
 
@@ -65,7 +65,7 @@ fn trainings() {
         // A fixed threshold is where the plan puts it.
         let rule = match rule {
             ThresholdRule::Fixed(_) => {
-                ThresholdRule::Fixed(numerics::special::inverse_normal_sf(needed.fpr))
+                ThresholdRule::Fixed(numerics::special::inverse_normal_sf(fpr_of(&needed)))
             }
             other => other,
         };
@@ -75,6 +75,11 @@ fn trainings() {
             rule.lower_bound(&scores, &statistic, 0.05, trial).unwrap().value >= 1.0
         });
     }
+}
+
+/// The false positive rate at the planned threshold; what is not planned is not a number, and no rule that asks takes it.
+fn fpr_of(needed: &Needed) -> f64 {
+    needed.threshold.map_or(f64::NAN, |(fpr, _)| fpr)
 }
 
 /// Where the plan puts a fixed threshold, for scores whose non-members have this quantile.
@@ -92,7 +97,7 @@ fn trainings_for_a_family() {
     let attack = Attack::Gaussian { mu: 1.5 };
     for rule in RULES {
         let needed = patiently(|| runs_needed(&attack, &goal, &target, &rule)).unwrap();
-        let rule = placed(rule, needed.fpr, numerics::special::inverse_normal_sf);
+        let rule = placed(rule, fpr_of(&needed), numerics::special::inverse_normal_sf);
         kept(&format!("gdp {rule}"), needed.count, needed.power, |count, trial| {
             let mut rng = Rng::new(80_000 + trial);
             let scores = Mechanism::Gaussian { mu: 1.5 }.scores(count as usize, &mut rng);
@@ -134,7 +139,7 @@ fn trainings_for_a_dp_sgd_family(seen: Seen, epsilon: f64) {
     without.sort_by(f64::total_cmp);
     for rule in RULES {
         let needed = patiently(|| runs_needed(&attack, &goal, &target, &rule)).unwrap();
-        let rule = placed(rule, needed.fpr, |fpr| without[(2e5 * (1.0 - fpr)) as usize]);
+        let rule = placed(rule, fpr_of(&needed), |fpr| without[(2e5 * (1.0 - fpr)) as usize]);
         let what = format!("{} {rule}", family.describe());
         kept_by(false, &what, needed.count, needed.power, |count, trial| {
             let mut rng = Rng::new(90_000 + trial);
@@ -173,7 +178,7 @@ fn canaries() {
                 .unwrap();
         let rule = match rule {
             ThresholdRule::Fixed(_) => {
-                ThresholdRule::Fixed(numerics::special::inverse_normal_sf(needed.fpr))
+                ThresholdRule::Fixed(numerics::special::inverse_normal_sf(fpr_of(&needed)))
             }
             other => other,
         };
@@ -205,7 +210,7 @@ fn canaries_of_the_gaussian_family() {
     }
     for rule in [ThresholdRule::Union, ThresholdRule::Fixed(0.0)] {
         let needed = patiently(|| canaries_needed(&attack, &goal, &target, &rule)).unwrap();
-        let rule = placed(rule, needed.fpr, numerics::special::inverse_normal_sf);
+        let rule = placed(rule, fpr_of(&needed), numerics::special::inverse_normal_sf);
         kept(&format!("one-run-gdp {rule}"), needed.count, needed.power, |count, trial| {
             let (scores, statistic) = (draw(count, trial), OneRunStatistic::GaussianMu);
             let both = AttackDirection::Both;
@@ -218,7 +223,7 @@ fn canaries_of_the_gaussian_family() {
     let attack = Attack::Gaussian { mu: 3.0 };
     for rule in RULES {
         let needed = patiently(|| runs_needed(&attack, &goal, &target, &rule)).unwrap();
-        let rule = placed(rule, needed.fpr, numerics::special::inverse_normal_sf);
+        let rule = placed(rule, fpr_of(&needed), numerics::special::inverse_normal_sf);
         let what = format!("one-run-independent {rule}");
         kept(&what, 2 * needed.count, needed.power, |count, trial| {
             let mut rng = Rng::new(66_000 + trial);
@@ -349,3 +354,22 @@ fn families_are_planned() {
 
 /// The limit ends a plan. Beside other work the clock is read late, hence twice the limit.
 const RETURNS: f64 = 2.0 * audit::planning::SECONDS;
+
+/// A threshold that is named is one at which the target can be shown at all; a plan that did not look names none.
+#[test]
+fn a_named_threshold_is_one_that_shows_the_target() {
+    let target = Target { epsilon: 1.0, delta: 0.0, confidence: 0.95, power: 0.8 };
+    let (attack, goal) = (Attack::Gaussian { mu: 1.5 }, Goal::clopper_pearson(1.0, 0.0));
+    for rule in RULES {
+        let runs = patiently(|| runs_needed(&attack, &goal, &target, &rule)).ok();
+        let canaries = patiently(|| canaries_needed(&attack, &goal, &target, &rule)).ok();
+        let named = [runs, canaries].into_iter().flatten().filter_map(|needed| needed.threshold);
+        for (fpr, tpr) in named {
+            let shown = (tpr / fpr).ln().max(((1.0 - fpr) / (1.0 - tpr)).ln());
+            assert!(shown > 1.0, "{rule}: FPR {fpr}, TPR {tpr}");
+        }
+    }
+    // Few canaries are played as an audit, which names no threshold.
+    let few = canaries_needed(&attack, &goal, &target, &ThresholdRule::Union).unwrap();
+    assert_eq!((few.count <= 300, few.threshold), (true, None));
+}

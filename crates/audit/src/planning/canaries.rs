@@ -80,7 +80,7 @@ pub(super) fn power(
     (trials, stream): (u32, u64),
 ) -> Needed {
     let level = 1.0 - target.confidence;
-    let best = Needed { count, power: 0.0, fpr: points[0].0, tpr: points[0].1, simulated: true };
+    let best = Needed { count, power: 0.0, threshold: None, simulated: true };
     let dealer = Dealer::new(stream);
     // All strategies of the Gaussian family take too long to be played.
     if count <= PLAYED && goal.is_epsilon() && !matches!(rule, ThresholdRule::Fixed(_)) {
@@ -185,9 +185,8 @@ fn together(
         }
     }
     let usual = by.into_iter().max_by_key(|(_, count)| *count);
-    let (fpr, tpr) =
-        usual.map_or((best.fpr, best.tpr), |((chain, place), _)| cells.rates(list[chain][place]));
-    Needed { power: f64::from(shown) / f64::from(trials), fpr, tpr, ..best }
+    let threshold = usual.map(|((chain, place), _)| cells.rates(list[chain][place]));
+    Needed { power: f64::from(shown) / f64::from(trials), threshold, ..best }
 }
 
 /// Half of the canaries choose, the others count.
@@ -216,8 +215,8 @@ fn choosers(
         shown += u32::from(audit.least(place).is_some_and(|least| right >= least));
     }
     let usual = (0..by.len()).max_by_key(|place| by[*place]).unwrap_or(0);
-    let (fpr, tpr) = chooser.rates(audit.list[usual]);
-    Needed { power: f64::from(shown) / f64::from(trials), fpr, tpr, ..best }
+    let threshold = Some(chooser.rates(audit.list[usual]));
+    Needed { power: f64::from(shown) / f64::from(trials), threshold, ..best }
 }
 
 /// Each fifth chooses for the other four.
@@ -451,12 +450,11 @@ fn at_a_threshold(points: &[(f64, f64)], goal: &Shown, count: u64, level: f64) -
         })
         .collect();
     ranked.sort_by(|a, b| b.0.total_cmp(&a.0));
-    let (fpr, tpr) = ranked[0].1;
-    let mut best = Needed { count, power: 0.0, fpr, tpr, simulated: false };
-    for &(_, (fpr, tpr)) in ranked.iter().take(FEW) {
-        let power = averaged(count, (fpr, tpr), level, goal);
+    let mut best = Needed { count, power: 0.0, threshold: Some(ranked[0].1), simulated: false };
+    for &(_, rates) in ranked.iter().take(FEW) {
+        let power = averaged(count, rates, level, goal);
         if power > best.power {
-            best = Needed { power, fpr, tpr, ..best };
+            best = Needed { power, threshold: Some(rates), ..best };
         }
     }
     best

@@ -43,9 +43,9 @@ pub struct Needed {
     pub count: u64,
     /// Power at that count.
     pub power: f64,
-    /// The threshold's true rates.
-    pub fpr: f64,
-    pub tpr: f64,
+    /// The true rates (false positives, true positives) at the threshold that shows the target most often; none where the rule
+    /// was played without a look at which one does.
+    pub threshold: Option<(f64, f64)>,
     /// Whether the power was simulated (and lowered by two standard errors).
     pub simulated: bool,
 }

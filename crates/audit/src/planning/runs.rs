@@ -102,9 +102,8 @@ pub(super) fn power(
         let table = Table::draw(points, player.parts, count, &mut dealer);
         shown += u32::from(player.shows(&table, &mut chosen));
     }
-    let usual = (0..points.len()).max_by_key(|place| chosen[*place]).unwrap_or(0);
-    let (fpr, tpr) = points[usual];
-    Needed { count, power: f64::from(shown) / f64::from(trials), fpr, tpr, simulated: true }
+    let threshold = usual(points, &chosen);
+    Needed { count, power: f64::from(shown) / f64::from(trials), threshold, simulated: true }
 }
 
 /// Drawn scores: minus the false positive rate at which a score lies, which is uniform for non-members and has the
@@ -125,6 +124,12 @@ fn draw_scores(points: &[(f64, f64)], count: u64, dealer: &mut Dealer) -> Option
         })
         .collect();
     Scores::new(Design::Runs, members, nonmembers).ok()
+}
+
+/// The rates of the cut that showed the target most often, if any did.
+fn usual(points: &[(f64, f64)], chosen: &[u32]) -> Option<(f64, f64)> {
+    let most = (0..points.len()).max_by_key(|place| chosen[*place])?;
+    (chosen[most] > 0).then_some(points[most])
 }
 
 /// Uniform numbers, the largest first: the largest of n is U^(1/n), and the others are uniform below it.
@@ -156,12 +161,12 @@ fn by_scores(
         let vertices = crate::grid::hull(&scores, 0);
         let Some(vertex) = goal.refuted_by(&joint, &vertices) else { continue };
         shown += 1;
-        let rate = vertices[vertex].false_positives as f64 / count as f64;
+        // No false positive among n stands for half of one.
+        let rate = (vertices[vertex].false_positives as f64).max(0.5) / count as f64;
         chosen[points.partition_point(|point| point.0 < rate).min(points.len() - 1)] += 1;
     }
-    let usual = (0..points.len()).max_by_key(|place| chosen[*place]).unwrap_or(0);
-    let (fpr, tpr) = points[usual];
-    Needed { count, power: f64::from(shown) / f64::from(trials), fpr, tpr, simulated: true }
+    let threshold = usual(points, &chosen);
+    Needed { count, power: f64::from(shown) / f64::from(trials), threshold, simulated: true }
 }
 
 /// The exact law of ranks on drawn scores, or on counts between cuts where the scores are many.
@@ -174,7 +179,6 @@ fn by_ranks(
     count: u64,
     (trials, stream): (u32, u64),
 ) -> Needed {
-    let nothing = Needed { count, power: 0.0, fpr: points[0].0, tpr: points[0].1, simulated: true };
     let share = ranks::share(count, count, delta);
     let half = share * if direction == AttackDirection::Both { 0.5 * level } else { level };
     // On the way to the answer a neighbour's critical value will do where a table of its own is dear.
@@ -217,9 +221,8 @@ fn by_ranks(
             chosen[place] += 1;
         }
     }
-    let usual = (0..points.len()).max_by_key(|place| chosen[*place]).unwrap_or(0);
-    let (fpr, tpr) = points[usual];
-    Needed { power: f64::from(shown) / f64::from(trials), fpr, tpr, ..nothing }
+    let threshold = usual(points, &chosen);
+    Needed { count, power: f64::from(shown) / f64::from(trials), threshold, simulated: true }
 }
 
 /// The cut next to the rank that shows the target, if one does.

@@ -221,8 +221,7 @@ mod tests {
                 Needed {
                     count,
                     power: draw as f64 / f64::from(trials),
-                    fpr: 0.1,
-                    tpr: 0.2,
+                    threshold: None,
                     simulated: true,
                 }
             };

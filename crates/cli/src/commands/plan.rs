@@ -77,15 +77,11 @@ fn human(answer: &Planned) -> String {
     line("probability", &format!("{power}{simulated}"));
     line("method", &format!("{}, threshold {}", answer.method, answer.threshold_rule));
     let attack = &answer.attack;
-    line(
-        "attack",
-        &format!(
-            "{}; best threshold at FPR {}, TPR {}",
-            attack.description,
-            Quoted::about(attack.fpr),
-            attack.tpr_at_least()
-        ),
-    );
+    let threshold = attack
+        .fpr
+        .zip(attack.tpr_at_least())
+        .map(|(fpr, tpr)| format!("; best threshold at FPR {}, TPR {tpr}", Quoted::about(fpr)));
+    line("attack", &format!("{}{}", attack.description, threshold.unwrap_or_default()));
     match answer.largest_at_most() {
         Some(largest) if answer.method == Method::distribution_free(Design::Runs) => {
             line("at most", &format!("{largest}, by any number of scores of this attack"));
