@@ -82,6 +82,20 @@ impl Thrown {
         })
     }
 
+    /// sigma, S and n, where there is one epoch alone.
+    pub fn alone(&self) -> Option<(f64, u64, u64)> {
+        match self.factors.as_slice() {
+            [Factor { batches, seen, times: 1 }] => Some((self.sigma, *batches, *seen)),
+            _ => None,
+        }
+    }
+
+    /// sigma, and the batches of the shortest epoch of at least two.
+    pub fn narrowest(&self) -> (f64, u64) {
+        let several = self.factors.iter().map(|factor| factor.batches).filter(|all| *all > 1);
+        (self.sigma, several.min().unwrap_or(2))
+    }
+
     /// ln E W^s of the whole product, in doubles.
     fn log_moment(&self, s: f64) -> f64 {
         let one = |factor: &Factor| factor.times as f64 * self.rough.log_moment(factor, s);
@@ -195,10 +209,6 @@ impl Thrown {
             })
             .sum()
         };
-        if std::env::var("DBG").is_ok() {
-            eprintln!("N {N} t {threshold:e} err {log_error:.1} tilt {:e} nodes {nodes} far {far:e} blocks {} kappa {kappa:e} depth {:.1} needed {needed:.0} work {:.1}", line.tilt, blocks.len(), line.depth, blocks.iter().map(work).sum::<f64>());
-            for ray in rays().take(4) { eprintln!("   ray points {} alpha {:.4} reach {} every {} work {:.1} sums {:.1} spacing {:e}", ray.points(), ray.alpha, ray.inner.reach, ray.inner.every, ray.work(100, N), ray.sums_work(nodes as f64 / blocks.len() as f64, N), ray.spacing); }
-        }
         spend(blocks.iter().map(work).sum::<f64>())?;
         let values = self.nodes(&line, power, nodes, &blocks, depth).ok_or("a sum has no bound")?;
         let tail = self
@@ -374,22 +384,31 @@ impl Thrown {
         let mut product = Ball::<N>::one();
         for factor in &self.factors {
             let few = 9.0 + (factor.times as f64).ln();
-            let moment = self.real::<N>(factor, power, few)?.moment();
+            let moment = self.real::<N>(factor, power, few);
+            let moment = moment?.moment();
             let bound = if factor.is_whole() {
                 moment * whole_tail(self.sigma, factor, from)
             } else if kappa > 0.0 {
-                spend(0.5 * self.lows.len() as f64).ok()?;
-                // Far below the mean E e^(-zY) is small, and has to have digits of its own there, as far as they count.
                 let (log_all, seen) = ((factor.batches as f64).ln(), factor.seen as f64);
+                // What is less likely than this does not count, at the least W that there is.
+                let rest = 1.0 - seen / factor.batches as f64;
+                let least = depth + 25.0 + power.tilt().min(0.0) * rest.ln();
+                let lows: Vec<Low> =
+                    self.lows.iter().filter(|low| low.log_chance > -least).copied().collect();
+                spend(0.5 * lows.len() as f64).ok()?;
+                // Far below the mean E e^(-zY) is small, and has to have digits of its own there, as far as they count.
                 let fall = |low: &Low| {
                     let most = (depth + low.log_slope.exp() * low.place) / seen + 5.0;
                     self.rough.fall(low.log_slope - log_all).min(most)
                 };
-                let deepest = self.lows.iter().map(fall).fold(0.0, f64::max);
-                let plain = if power.m == 0 { power } else { Power { m: 0, p: 1.0 } };
-                let ray = self.ray(factor, plain, (0.0, 0.0), depth + deepest)?;
+                let deepest = lows.iter().map(fall).fold(0.0, f64::max);
+                let plain = Power { m: 0, p: 1.0 };
+                // Fewer digits make chances far below the mean larger than they are, which may do.
+                let ray = [1.0, 0.5, 0.25, 0.1, 0.0]
+                    .into_iter()
+                    .find_map(|part| self.ray(factor, plain, (0.0, 0.0), depth + part * deepest))?;
                 let average = Average::new(self.sigma, factor);
-                average.tail((power.tilt(), moment), from, kappa, &self.lows, &ray)?
+                average.tail((power.tilt(), moment), from, kappa, &lows, &ray)?
             } else {
                 moment
             };

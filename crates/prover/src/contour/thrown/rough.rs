@@ -236,7 +236,7 @@ impl Rough {
 pub(super) struct Low {
     pub(super) place: f64,
     pub(super) log_slope: f64,
-    log_chance: f64,
+    pub(super) log_chance: f64,
 }
 
 impl Rough {
