@@ -320,7 +320,11 @@ impl Thrown {
         };
         let work = rays.iter().zip(&self.factors).map(cost).sum::<f64>();
         let work = work * if crowded { 1e6 * depth } else { 1.0 };
-        work.is_finite().then_some((work, Endless { zone, tilt, spacing, alias_tilts, depth }, reach))
+        work.is_finite().then_some((
+            work,
+            Endless { zone, tilt, spacing, alias_tilts, depth },
+            reach,
+        ))
     }
 
     fn blocks(
@@ -417,3 +421,6 @@ impl Thrown {
         Some(product.over(Ball::pi() * Ball::from_f64(from)).above())
     }
 }
+
+#[cfg(test)]
+mod tests;

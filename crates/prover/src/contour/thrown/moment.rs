@@ -89,10 +89,16 @@ impl<'a, const N: usize> Average<'a, N> {
         let constant = (inverse.times_u64(k as u64) - inverse.scaled(-1)).exponential();
         let mut size =
             (h * signed(from)).exponential() * constant.over(Ball::from_u64(self.factor.batches));
+        // An exponential this small is below 2^-10^9 in modulus; further out its exponent would have no room.
+        let enormous = Ball::from_f64(1e9);
+        let nothing = Ball::ZERO.widened(Magnitude::power_of_two(-1_000_000_000));
         let table: Vec<Complex<N>> = (from..=to)
             .map(|_| {
                 let here = size;
                 size = size * growth;
+                if enormous.is_below(&(here * cosine)) {
+                    return Complex::new(nothing, nothing);
+                }
                 if real {
                     Complex::new((-here).exponential(), Ball::ZERO)
                 } else {
@@ -312,7 +318,11 @@ impl<'a, const N: usize> Average<'a, N> {
                 .collect()
         };
         let all = |values: Vec<Complex<N>>| {
-            Transform::turned_points(turned(values), losses.clone()).nodes(du, to - from, ray.bits())
+            Transform::turned_points(turned(values), losses.clone()).nodes(
+                du,
+                to - from,
+                ray.bits(),
+            )
         };
         let (above, below) = (all(sums.of_average), all(sums.of_one));
         let of_average = Self::errors(ray, real.of_average, self.edges(ray));

@@ -36,9 +36,7 @@ impl Power {
 
 /// The product of two series up to the length of the first.
 fn product<T: Copy + Add<Output = T> + Mul<Output = T>>(a: &[T], b: &[T]) -> Vec<T> {
-    (0..a.len())
-        .map(|k| (1..=k).fold(a[0] * b[k], |sum, i| sum + a[i] * b[k - i]))
-        .collect()
+    (0..a.len()).map(|k| (1..=k).fold(a[0] * b[k], |sum, i| sum + a[i] * b[k - i])).collect()
 }
 
 /// series^times * other, up to the length of `other`.

@@ -116,7 +116,8 @@ impl Ray {
                 if more < 0.2 || q < whole - 1.0 {
                     continue;
                 }
-                let log = q * q.ln() - q - q * alpha.cos().ln() + log_crude(sigma, factor, q - whole)
+                let log = q * q.ln() - q - q * alpha.cos().ln()
+                    + log_crude(sigma, factor, q - whole)
                     - (more * spacing).min(1.0).ln();
                 let end = (log - goal) / more;
                 if end < right.0 {

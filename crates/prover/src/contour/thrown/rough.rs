@@ -285,9 +285,7 @@ impl Rough {
                 let mut level = s.min(0.0) * rest.ln();
                 let mut most = f64::NEG_INFINITY;
                 for low in lows {
-                    most = most.max(
-                        level + low.log_chance + s.max(0.0) * (rest + low.place).ln(),
-                    );
+                    most = most.max(level + low.log_chance + s.max(0.0) * (rest + low.place).ln());
                     let (x, y) = (rest + low.place * cosine, low.place * sine);
                     level = 0.5 * s.min(0.0) * (x * x + y * y).ln() - u * y.atan2(x);
                 }
