@@ -6,15 +6,19 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
+/// Batches of an epoch, those seen, and a power.
+type Key = (u64, u64, u64);
+type Values = Rc<Vec<f64>>;
+
 /// ln E e^(-xY) as a table over ln x.
 pub(super) struct Rough {
     sigma: f64,
     /// ln(-ln E e^(-xY)) - ln x at ln x = LOW + k STEP.
     table: Vec<f64>,
     /// What was asked before: lines are looked for at the same tilts for every threshold.
-    known: RefCell<BTreeMap<(u64, u64, u64), Summit>>,
+    known: RefCell<BTreeMap<Key, Summit>>,
     /// ln E[W^m e^(-zW)] at ln z = FIRST + k STRIDE, by the factor and m.
-    weighted: RefCell<BTreeMap<(u64, u64, u64), Rc<Vec<f64>>>>,
+    weighted: RefCell<BTreeMap<Key, Values>>,
 }
 
 /// Where z^p E[W^m e^(-zW)] is largest, ln of it there, and ln E W^(m-p).
@@ -119,7 +123,7 @@ impl Rough {
         plain + whole.ln() + factorial.ln() + m as f64 * unit
     }
 
-    fn weighted(&self, factor: &Factor, m: usize) -> Rc<Vec<f64>> {
+    fn weighted(&self, factor: &Factor, m: usize) -> Values {
         let key = (factor.batches, factor.seen, m as u64);
         if let Some(known) = self.weighted.borrow().get(&key) {
             return Rc::clone(known);
