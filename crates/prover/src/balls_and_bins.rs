@@ -3,7 +3,7 @@
 use crate::arithmetic::{Ball, Magnitude};
 use crate::chain::Chain;
 use crate::contour::{Factor, Thrown};
-use crate::model::{Model, Order};
+use crate::model::{Model, Order, gaussian};
 use crate::obstacle::{Obstacle, spend};
 use crate::pairs::{Count, HalfLine, Part};
 use crate::shelf::{Shelf, enough};
@@ -12,6 +12,8 @@ use vocabulary::{Adjacency, Phase, Run};
 
 pub struct Epochs<const N: usize> {
     thrown: Thrown,
+    /// One batch of an epoch: a step that the record is in with probability 1/S. Who sees all batches sees it.
+    pub(crate) steps: Vec<Model<N>>,
     /// E W^m for m = 0, 1, ...
     moments: OnceCell<Vec<Ball<N>>>,
     pub(crate) shelf: Shelf<N>,
@@ -22,7 +24,9 @@ const MOST_MOMENTS: usize = 96;
 
 impl<const N: usize> Epochs<N> {
     fn new(thrown: Thrown) -> Self {
-        Self { thrown, moments: OnceCell::new(), shelf: Shelf::default() }
+        let (sigma, least) = thrown.narrowest();
+        let steps = vec![one_batch(sigma, least)];
+        Self { thrown, steps, moments: OnceCell::new(), shelf: Shelf::default() }
     }
 
     /// At least delta(0).
@@ -54,6 +58,32 @@ impl<const N: usize> Epochs<N> {
             }
         }
         best
+    }
+
+    /// A bound on delta(epsilon) of one epoch alone, as if all its batches that are seen were one of their size: W is the mean of
+    /// a + (n/S) Y_i, and what is asked for a convex function of it, so at most the mean of its values at each.
+    pub(crate) fn as_one_batch(&self, epsilon: Ball<N>, order: Order) -> Option<Ball<N>> {
+        let (sigma, batches, seen) = self.thrown.alone()?;
+        let share = Ball::from_u64(seen).over_u64(batches);
+        let rest = Ball::from_u64(batches - seen).over_u64(batches);
+        let mu = Ball::from_f64(sigma).reciprocal();
+        let t = if order == Order::Remove { epsilon } else { -epsilon };
+        let level = (t.exponential() - rest).over(share);
+        if order == Order::Remove {
+            let above = if level.is_positive() {
+                share * gaussian(mu, level.logarithm(), Part::Above)
+            } else if level.is_negative() {
+                Ball::one() - t.exponential()
+            } else {
+                return None;
+            };
+            return Some(above.upper());
+        }
+        if level.is_positive() {
+            let below = share * gaussian(mu, level.logarithm(), Part::Below);
+            return Some((below * epsilon.exponential()).upper());
+        }
+        level.is_negative().then_some(Ball::ZERO)
     }
 
     /// A mean at threshold t, to 2^-bits of e^log_scale.
@@ -133,12 +163,16 @@ fn one_record<const N: usize>(noise: f64, factors: Vec<Factor>) -> Model<N> {
         return Model::Gaussian(Ball::from_u64(uses).root().over(Ball::from_f64(noise)));
     }
     if let [Factor { batches, seen: 1, times: 1 }] = factors.as_slice() {
-        // One batch of an epoch: a step that the record is in with probability 1/S.
-        let share = Ball::from_u64(*batches).reciprocal();
-        let weights = vec![Ball::one() - share, share];
-        let (stride, outside) = (1, Magnitude::ZERO);
-        let count = Count { first: 0, stride, weights, outside, moments: None };
-        return Model::HalfLine(HalfLine::new(count, Ball::from_f64(noise).squared(), false));
+        return one_batch(noise, *batches);
     }
     Model::Epochs(Box::new(Epochs::new(Thrown::new(noise, factors))))
+}
+
+/// One batch of an epoch of this many.
+fn one_batch<const N: usize>(noise: f64, batches: u64) -> Model<N> {
+    let share = Ball::from_u64(batches).reciprocal();
+    let weights = vec![Ball::one() - share, share];
+    let (stride, outside) = (1, Magnitude::ZERO);
+    let count = Count { first: 0, stride, weights, outside, moments: None };
+    Model::HalfLine(HalfLine::new(count, Ball::from_f64(noise).squared(), false))
 }

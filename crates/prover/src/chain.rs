@@ -99,7 +99,12 @@ impl<const N: usize> Chain<N> {
         let pair = &self.pairs[pair];
         let found = pair.delta(epsilon, order, care.log_scale, care.bits);
         // One moment may be all that is known, and enough.
-        found.or_else(|reason| pair.by_moment(epsilon, order).ok_or(reason))
+        match found {
+            Err(reason) if !reason.asks_for_words(N) => {
+                pair.by_moment(epsilon, order).ok_or(reason)
+            }
+            found => found,
+        }
     }
 
     /// The two parts of the bound with the first link at a.

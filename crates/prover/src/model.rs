@@ -310,8 +310,11 @@ impl<const N: usize> Model<N> {
     /// (e^y - e^t)_+ <= e^(cy) e^((1-c)t) for c >= 1, and (e^t - e^y)_+ is for c <= 0. Below epsilon 0 the rest of
     /// delta is 1 - e^epsilon.
     pub fn by_moment(&self, epsilon: Ball<N>, order: Order) -> Option<Ball<N>> {
-        if let (Self::Epochs(epochs), Order::Remove) = (self, order) {
-            return epochs.moment_bound(epsilon).map(|bound| Ball::up_to(bound.above()));
+        if let Self::Epochs(epochs) = self {
+            let moments = (order == Order::Remove).then(|| epochs.moment_bound(epsilon)).flatten();
+            let bounds = [moments, epochs.as_one_batch(epsilon, order)].into_iter().flatten();
+            let least = bounds.reduce(|a, b| if a.is_below(&b) { a } else { b })?;
+            return Some(Ball::up_to(least.above()));
         }
         let Self::Contour(contour) = self else { return None };
         let t = if order == Order::Remove { epsilon } else { -epsilon };
@@ -338,6 +341,7 @@ impl<const N: usize> Model<N> {
     pub(crate) fn steps(&self) -> &[Self] {
         match self {
             Self::Contour(contour) => &contour.steps,
+            Self::Epochs(epochs) => &epochs.steps,
             _ => &[],
         }
     }

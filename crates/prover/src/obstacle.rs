@@ -26,6 +26,11 @@ impl Obstacle {
         !matches!(self, Self::Other(_))
     }
 
+    /// Whether mantissas of more than `words` words may do it: then nothing less than the number itself is looked for.
+    pub(crate) fn asks_for_words(&self, words: usize) -> bool {
+        words < 8 && matches!(self, Self::Words(_))
+    }
+
     pub(crate) fn precision(message: &str) -> Self {
         Self::Precision(message.into())
     }

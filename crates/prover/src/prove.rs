@@ -139,7 +139,7 @@ impl<'a> Models<'a> {
             Quantity::Mu => mu::end_of_curve(ends.value, claim.at.delta.unwrap_or(0.5)),
             _ => claim.at.epsilon.unwrap_or(0.0),
         };
-        let magnified = if epsilon < 6000.0 { epsilon * std::f64::consts::LOG2_E } else { 0.0 };
+        let magnified = if epsilon < 30_000.0 { epsilon * std::f64::consts::LOG2_E } else { 0.0 };
         Self {
             run,
             phases,

@@ -34,6 +34,7 @@ impl<const N: usize> Curve<'_, N> {
         for order in self.orders {
             let delta = match self.model.delta(at, *order, self.log_scale, bits) {
                 Ok(delta) => delta,
+                Err(reason) if reason.asks_for_words(N) => return Err(reason),
                 Err(reason) => self.model.by_moment(at, *order).ok_or(reason)?,
             };
             largest = Some(largest.map_or(delta, |known| known.maximum(delta)));

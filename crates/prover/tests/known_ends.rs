@@ -512,3 +512,37 @@ fn digits_where_they_are_needed() {
     let broken = claim("composition", "both", "reconstruction", at, ends);
     assert_eq!(outcomes(&thrown(12.80136388617122, 0.02631578947368421, 17), &broken), RIGHT);
 }
+
+/// Balls and bins where a line at negative powers alone would need more digits or points than there are: a delta near 1, a small one
+/// of whole epochs, two batches of an epoch, and a delta that one batch in the place of three shows to be nothing. The ends are the solver's.
+#[test]
+fn powers_of_either_sign() {
+    let thrown = |noise: f64, batches: u32, steps: u64| {
+        Run::builder()
+            .sampling(Sampling::BallsAndBins)
+            .adjacency(Adjacency::ZeroOut)
+            .phase(noise, 1.0 / f64::from(batches), steps)
+            .build()
+            .unwrap()
+    };
+    let ends = |run: &Run, quantity: &str, at: (&str, f64), ends: (f64, f64)| {
+        outcomes(run, &claim("composition", "both", quantity, at, ends))
+    };
+    let long = thrown(1.204782313235327, 6, 28138);
+    let at = ("prior", 0.0013070766080013438);
+    assert_eq!(ends(&long, "attack-accuracy", at, (0.9999999955722512, 1.0)), RIGHT);
+    let whole = thrown(4.440114688951117, 3, 223);
+    let at = ("delta", 9.90451800666314e-52);
+    assert_eq!(ends(&whole, "epsilon", at, (17.4800679876785, 17.602363410995093)), RIGHT);
+    assert_eq!(ends(&whole, "epsilon", at, (17.7, 17.8)), (Outcome::Wrong, Outcome::Proven));
+    assert_eq!(ends(&whole, "epsilon", at, (17.2, 17.4)), (Outcome::Proven, Outcome::Wrong));
+    let two = thrown(13.548903578101507, 18, 2);
+    let at = ("delta", 7.861873340883303e-9);
+    assert_eq!(ends(&two, "epsilon", at, (0.02819978284703247, 0.028202406158066823)), RIGHT);
+    assert_eq!(ends(&two, "epsilon", at, (0.02821, 0.02822)), (Outcome::Wrong, Outcome::Proven));
+    assert_eq!(ends(&two, "epsilon", at, (0.02818, 0.02819)), (Outcome::Proven, Outcome::Wrong));
+    let three = thrown(17.024789999552812, 462, 3);
+    let at = ("epsilon", 0.17828885664735225);
+    assert_eq!(ends(&three, "delta", at, (0.0, 1e-290)), RIGHT);
+    assert_ne!(ends(&three, "delta", at, (1e-290, 1.0)).0, Outcome::Proven);
+}

@@ -4,6 +4,8 @@
 //! Results are lines of JSON in `target/prove/seed-S/part-K-of-N.jsonl` (`--out DIR` for another folder), one
 //! per run; `--work` limits a proof (units of about a millisecond), the same on every machine. `--seconds` limits one question
 //! to the solver. After `--minutes` no further run is begun. `--only 3,17` takes these runs alone. A part that was broken off goes on where it stopped.
+//! `--threads` is the number of cores unless it is given. The program needs nothing but `docs/data` beside it, so it can be copied to another machine;
+//! `--build NAME` says there, where git does not, which commit it was compiled from.
 //!
 //! `--table` sums up all parts into docs/accuracy.md and keeps a short line of each run in docs/data/proofs-seed-S.csv
 //! ([`kept`]); runs that are there are not proven again. `--retry` takes the runs that were not proven, and
@@ -67,7 +69,7 @@ fn options(rest: &[String]) -> Result<Options> {
         seconds: 4.0,
         only: None,
         retry: false,
-        build: build(),
+        build: String::new(),
         out: "target/prove".into(),
     };
     let mut words = rest.iter();
@@ -94,10 +96,14 @@ fn options(rest: &[String]) -> Result<Options> {
                 options.only = Some(list);
             }
             "--out" => options.out = number()?.into(),
+            "--build" => options.build.clone_from(number()?),
             "--table" => options.table = true,
             "--retry" => options.retry = true,
             other => bail!("unknown option `{other}`"),
         }
+    }
+    if options.build.is_empty() {
+        options.build = build();
     }
     Ok(options)
 }

@@ -113,7 +113,7 @@ fn transform<const N: usize>(values: &mut [Rotor<N>], turns: &Turns<N>) {
 
 /// S(0), ..., S(n), each off by about 2^-bits of the sum of the weights.
 pub(super) fn sums<const N: usize>(
-    weights: &[Ball<N>],
+    weights: &[Complex<N>],
     losses: &[Ball<N>],
     spacing: f64,
     nodes: usize,
@@ -144,8 +144,8 @@ pub(super) fn sums<const N: usize>(
         let position = x * per_turn;
         let nearest = position.mid.rounded();
         let off = position - signed(nearest);
-        let start = *weight * (-(off.squared() * narrow).scaled(-1)).exponential();
-        let start = Complex::new(start * cosine, start * sine);
+        let start = weight.times_real((-(off.squared() * narrow).scaled(-1)).exponential());
+        let start = start * Complex::new(cosine, sine);
         let start = Complex::new(start.re.scaled(-power), start.im.scaled(-power));
         let mut put = |index: i64, value: Complex<N>| {
             widest = widest.max(value.re.radius).max(value.im.radius);
@@ -213,8 +213,14 @@ mod tests {
     #[test]
     fn the_transform_is_the_sum() {
         let count = 40;
-        let weights: Vec<Ball<2>> =
-            (0..count).map(|j| Ball::from_f64(1.0 / (1.0 + f64::from(j * j)))).collect();
+        // Of all angles: along a ray off the real axis they are complex.
+        let weights: Vec<Complex<2>> = (0..count)
+            .map(|j| {
+                let (cosine, sine) = Ball::from_f64(0.3 * f64::from(j)).cosine_sine();
+                let size = Ball::from_f64(1.0 / (1.0 + f64::from(j * j)));
+                Complex::new(cosine, sine).times_real(size)
+            })
+            .collect();
         let losses: Vec<Ball<2>> = (0..count)
             .map(|j| Ball::from_f64(f64::from(j) * 3.7 - 20.0).exponential_minus_one())
             .map(|x| x.minimum(Ball::from_f64(900.0)))
@@ -227,7 +233,7 @@ mod tests {
                 for (weight, loss) in weights.iter().zip(&losses) {
                     let angle = (Ball::from_f64(spacing) * *loss).times_u64(k as u64);
                     let (cosine, sine) = angle.cosine_sine();
-                    sum = sum + Complex::new(cosine, sine).times_real(*weight);
+                    sum = sum + Complex::new(cosine, sine) * *weight;
                 }
                 for (one, two) in [(sum.re, found[k].re), (sum.im, found[k].im)] {
                     let gap = one - two;

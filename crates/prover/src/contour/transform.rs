@@ -19,7 +19,7 @@ pub(super) struct Transform<const N: usize> {
     losses: Vec<Complex<N>>,
     /// Off by at most this, for every |u| up to the one it was made for.
     error: Magnitude,
-    /// All weights and losses are real.
+    /// All losses are real.
     real: bool,
 }
 
@@ -192,9 +192,9 @@ impl<const N: usize> Transform<N> {
         Self { weights, losses, error, real: true }
     }
 
-    /// Points with complex weights and no error of their own.
+    /// Points with complex weights, real losses and no error of their own.
     pub(super) fn turned_points(weights: Vec<Complex<N>>, losses: Vec<Complex<N>>) -> Self {
-        Self { weights, losses, error: Magnitude::ZERO, real: false }
+        Self { weights, losses, error: Magnitude::ZERO, real: true }
     }
 
     pub(super) fn density(step: &Step<N>) -> Ball<N> {
@@ -208,8 +208,8 @@ impl<const N: usize> Transform<N> {
 
     /// All nodes by one Fourier transform.
     fn at_once(&self, du: f64, nodes: usize, bits: f64) -> Option<Vec<Complex<N>>> {
-        let real = |list: &[Complex<N>]| list.iter().map(|z| z.re).collect::<Vec<_>>();
-        let mut all = fast::sums(&real(&self.weights), &real(&self.losses), du, nodes, bits)?;
+        let losses: Vec<Ball<N>> = self.losses.iter().map(|loss| loss.re).collect();
+        let mut all = fast::sums(&self.weights, &losses, du, nodes, bits)?;
         for node in &mut all {
             node.re = node.re.widened(self.error);
             node.im = node.im.widened(self.error);
