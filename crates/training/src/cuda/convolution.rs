@@ -82,8 +82,7 @@ pub(super) fn kernels_of(
     let mut all = HashMap::new();
     for (operation, implicit) in network.operations.iter().zip(&plan.implicit) {
         let (Kind::Convolution(layer), true) = (&operation.kind, implicit) else { continue };
-        let forward = tile(layer.output.channels).names(layer, rows)[0];
-        let backward = tile(layer.input.channels).names(layer, rows)[1];
+        let [forward, backward] = [false, true].map(|back| Way::of(layer, back, rows).name(back));
         for name in [forward, backward, Each::of(layer).name] {
             if !all.contains_key(name) {
                 let wanted = [mode.to_owned(), format!("-DWANTED_{name}")];
@@ -95,11 +94,6 @@ pub(super) fn kernels_of(
 }
 
 impl Tile {
-    /// The kernels that compute a layer in this tile, for this many examples of one replica.
-    fn names(&self, layer: &Convolution, rows: usize) -> &[&'static str; 2] {
-        if self.has_halo(layer, rows) { &self.halo } else { &self.names }
-    }
-
     /// Whether `halo.cu` computes a layer in this tile: 3 x 3 windows that leave the size as it is,
     /// whole rows of images in a tile, and offsets that fit 31 bits.
     fn has_halo(&self, layer: &Convolution, rows: usize) -> bool {
@@ -137,6 +131,78 @@ pub(super) fn numbers_of(layer: &Convolution) -> Argument {
         ]
         .map(|number| number as i32),
     )
+}
+
+/// A kernel of `band.cu`.
+struct Band {
+    names: [&'static str; 2],
+    channels: usize,
+    /// The widest image.
+    width: usize,
+    /// Bytes of shared memory: the weights, and two stages of ten rows with their borders.
+    shared: usize,
+    /// Blocks that a processor works on together.
+    together: usize,
+}
+
+static BANDS: [Band; 2] = [
+    Band {
+        names: ["band_forward_16", "band_backward_16"],
+        channels: 16,
+        width: 32,
+        shared: 4 * (9 * 16 * 16 + 2 * 10 * 34 * 16),
+        together: 4,
+    },
+    Band {
+        names: ["band_forward_32", "band_backward_32"],
+        channels: 32,
+        width: 16,
+        shared: 4 * (9 * 32 * 32 + 2 * 10 * 18 * 32),
+        together: 2,
+    },
+];
+
+impl Band {
+    /// Rows of positions that are worked on together.
+    const ROWS: usize = 8;
+
+    fn suits(&self, layer: &Convolution) -> bool {
+        (layer.kernel, layer.stride, layer.padding) == (3, 1, 1)
+            && (layer.input.channels, layer.output.channels) == (self.channels, self.channels)
+            && layer.input.width.is_multiple_of(16)
+            && layer.input.width <= self.width
+    }
+}
+
+/// How a layer is computed, or the gradient of its input.
+#[derive(Clone, Copy)]
+enum Way {
+    /// By `band.cu`.
+    Band(&'static Band),
+    /// By `halo.cu`.
+    Halo(&'static Tile),
+    /// By `convolution.cu`.
+    Gather(&'static Tile),
+}
+
+impl Way {
+    /// `rows`: the most examples of one replica that are worked on together.
+    fn of(layer: &Convolution, back: bool, rows: usize) -> Self {
+        if let Some(band) = BANDS.iter().find(|band| band.suits(layer)) {
+            return Self::Band(band);
+        }
+        let tile = tile(if back { layer.input.channels } else { layer.output.channels });
+        if tile.has_halo(layer, rows) { Self::Halo(tile) } else { Self::Gather(tile) }
+    }
+
+    fn name(self, back: bool) -> &'static str {
+        let names = match self {
+            Self::Band(band) => &band.names,
+            Self::Halo(tile) => &tile.halo,
+            Self::Gather(tile) => &tile.names,
+        };
+        names[usize::from(back)]
+    }
 }
 
 /// How every example's gradient of a layer is taken.
@@ -304,17 +370,25 @@ impl Engine {
         back: bool,
         mut arguments: Vec<Argument>,
     ) -> Result<(), TrainingError> {
-        let tile = tile(columns);
-        let tiles = (chunk.rows * positions).div_ceil(tile.rows) * (columns / tile.columns);
         // As it was compiled: for the most rows that there can be.
-        let rows = self.workspace.rows;
-        let name = tile.names(layer, rows)[usize::from(back)];
-        let shared = if tile.has_halo(layer, rows) {
-            4 * DEPTH * (2 * tile.places + AHEAD * tile.columns)
-        } else {
-            4 * AHEAD * DEPTH * (tile.rows + tile.columns)
+        let way = Way::of(layer, back, self.workspace.rows);
+        let (grid, shared) = match way {
+            Way::Band(band) => {
+                let work = chunk.rows * layer.input.height.div_ceil(Band::ROWS);
+                let blocks =
+                    (band.together * self.device.processors / chunk.slots).clamp(1, work.max(1));
+                ((blocks, chunk.slots), band.shared)
+            }
+            Way::Halo(tile) | Way::Gather(tile) => {
+                let tiles = (chunk.rows * positions).div_ceil(tile.rows) * (columns / tile.columns);
+                let shared = match way {
+                    Way::Halo(_) => 4 * DEPTH * (2 * tile.places + AHEAD * tile.columns),
+                    _ => 4 * AHEAD * DEPTH * (tile.rows + tile.columns),
+                };
+                ((tiles * classes, chunk.slots), shared)
+            }
         };
-        self.start_convolution(name, (tiles * classes, chunk.slots), shared, &mut arguments)
+        self.start_convolution(way.name(back), grid, shared, &mut arguments)
     }
 }
 

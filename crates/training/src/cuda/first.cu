@@ -23,15 +23,20 @@ __device__ __forceinline__ float activate(float x, int kind) {
 // Numbers of a row in shared memory, with its border and what the last positions read beyond it.
 __device__ __forceinline__ int pitch_of(int width) { return (width + ALONG - 1) / ALONG * ALONG + 4; }
 
+// A warp takes one row after another, so that nothing is divided but by INPUTS.
 __device__ __forceinline__ void hold(float *planes, const float *x, int height, int width, int pitch) {
-    const int plane = (height + 2) * pitch;
-    for (int i = threadIdx.x; i < INPUTS * plane; i += blockDim.x) {
-        const int rest = i % plane, at_y = rest / pitch - 1, at_x = rest % pitch - 1;
-        if ((u32)at_y >= (u32)height || (u32)at_x >= (u32)width) planes[i] = 0.0f;
-    }
-    for (int i = threadIdx.x; i < INPUTS * height * width; i += blockDim.x) {
-        const int pixel = i / INPUTS, channel = i % INPUTS;
-        planes[channel * plane + (pixel / width + 1) * pitch + pixel % width + 1] = x[i];
+    const int plane = (height + 2) * pitch, lane = threadIdx.x & 31;
+    for (int row = threadIdx.x / 32; row < height + 2; row += blockDim.x / 32) {
+        const bool there = (u32)(row - 1) < (u32)height;
+        float *to = planes + row * pitch;
+        for (int i = lane; i < pitch; i += 32)
+            if (!there || (u32)(i - 1) >= (u32)width)
+#pragma unroll
+                for (int channel = 0; channel < INPUTS; ++channel) to[channel * plane + i] = 0.0f;
+        if (!there) continue;
+        const float *from = x + (row - 1) * width * INPUTS;
+        for (int i = lane; i < INPUTS * width; i += 32)
+            to[i % INPUTS * plane + i / INPUTS + 1] = from[i];
     }
 }
 
