@@ -349,7 +349,7 @@ fn tf32_is_what_it_says(device: Arc<CudaDevice>) {
 
 /// Convolutions with operands of 11 and of 8 bits, through ten layers and back.
 fn convolutions_round_as_they_say(device: Arc<CudaDevice>) {
-    for (width, side) in [(2, 32), (1, 12), (2, 12)] {
+    for (width, side) in [(2, 32), (1, 32), (1, 12), (2, 12)] {
         let case = Case {
             name: "wide residual net",
             model: ModelDescription::WideResnet { depth: 10, width, groups: 4 },
@@ -375,6 +375,7 @@ fn no_record_contributes_more_than_is_stated(device: Arc<CudaDevice>) {
     let wide = |width| ModelDescription::WideResnet { depth: 10, width, groups: 4 };
     let models = [
         (wide(1), image(12, 3)),
+        (wide(1), image(32, 3)),
         (wide(2), image(9, 3)),
         (ModelDescription::Cnn { activation: ActivationName::Relu, groups: 0 }, image(28, 1)),
         (mlp(&[64], ActivationName::Tanh), Shape::Flat(40)),
@@ -469,8 +470,17 @@ fn a_run_gives_the_same_bits_again_and_resumes(device: Arc<CudaDevice>) {
         &Case { replicas: 300, optimizer, ..Case::default() },
         Precision::Float32,
     );
+    // Images whose rows are streamed, more of them than a device takes at once.
+    let small = Case {
+        model: ModelDescription::WideResnet { depth: 10, width: 1, groups: 4 },
+        shape: Shape::Image { height: 32, width: 32, channels: 3 },
+        replicas: 10,
+        optimizer,
+        ..Case::default()
+    };
     for precision in [Precision::Float32, Precision::TensorFloat32, Precision::BFloat16] {
         again_and_resumed(&device, &wide, precision);
+        again_and_resumed(&device, &small, precision);
     }
 }
 

@@ -42,7 +42,7 @@ pub(super) enum Argument {
     Layer([i32; 9]),
     Pool([i32; 7]),
     Groups([i32; 8]),
-    Norms([i32; 12]),
+    Norms([i32; 14]),
     Notes(Notes),
     Update(Update),
 }

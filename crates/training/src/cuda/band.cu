@@ -1,14 +1,16 @@
 // Convolutions of 3 x 3 windows, stride 1 and padding 1 of few channels, follows `each.cu`. A block
 // takes one image of a replica after another, BAND rows of positions at a time; the weights of all
 // windows stay in shared memory, and the next rows are fetched while these are multiplied. A warp
-// has four rows of sixteen positions and sixteen outputs: a row of pixels that it has read serves
-// the windows above, at and below it.
+// has four rows of sixteen positions (of eight, two rows make one of the tensor cores' tiles) and
+// sixteen outputs: a row of pixels that it has read serves the windows above, at and below it.
 
 template <int CI, int CO, int WIDE, bool BACK>
 __device__ __forceinline__ void convolve_band(
     float *y, const float *x, const float *weights, u64 weights_stride, const float *parameters,
     u64 stride, int bias, const float *other, const int *order, const Layer &l, int rows, int kind) {
-    constexpr int ACROSS = WIDE / 16, PARTS = CO / 16, THREADS = 2 * ACROSS * PARTS * 32;
+    constexpr bool EIGHT = WIDE == 8;
+    constexpr int ACROSS = EIGHT ? 1 : WIDE / 16, PARTS = CO / 16, THREADS = 2 * ACROSS * PARTS * 32;
+    constexpr int MI = EIGHT ? 2 : 4, HALVES = EIGHT ? 1 : 2;
     constexpr int SLABS = CI / DEPTH, HIGH = BAND + 2, PLACES = HIGH * (WIDE + 2);
     constexpr int STAGE = SLABS * PLACES * DEPTH;
     extern __shared__ float4 shared4[];
@@ -64,22 +66,23 @@ __device__ __forceinline__ void convolve_band(
         const u64 image = (u64)slot * rows + number / bands;
         float *to = y + image * height * width * CO;
         // What is added is on its way while the products are taken.
-        float2 more[4][2][2];
+        float2 more[MI][2][2];
         if (other)
 #pragma unroll
-            for (int i = 0; i < 4; ++i)
+            for (int i = 0; i < MI; ++i)
 #pragma unroll
                 for (int half = 0; half < 2; ++half) {
-                    const int at_y = top + i, at_x = 16 * across + 8 * half + g;
+                    const int at_y = top + (EIGHT ? 2 * i + half : i);
+                    const int at_x = 16 * across + (EIGHT ? 0 : 8 * half) + g;
                     const bool there = at_y < height && at_x < width;
                     const float *from = other + image * height * width * CO
                                         + (there ? (at_y * width + at_x) * CO : 0) + n0 + 2 * q;
 #pragma unroll
                     for (int j = 0; j < 2; ++j) more[i][half][j] = *(const float2 *)(from + 8 * j);
                 }
-        float c[4][2][4];
+        float c[MI][2][4];
 #pragma unroll
-        for (int i = 0; i < 4; ++i)
+        for (int i = 0; i < MI; ++i)
 #pragma unroll
             for (int j = 0; j < 2; ++j)
 #pragma unroll
@@ -90,12 +93,12 @@ __device__ __forceinline__ void convolve_band(
             for (int v = 0; v < 3; ++v) {
                 const float *a = images_in + stage * STAGE
                                  + (slab * PLACES + 4 * down * wide + 16 * across + v + g) * DEPTH + 4 * q;
-                float pixels[6][2][4];
+                float pixels[6 * HALVES][4];
 #pragma unroll
                 for (int row = 0; row < 6; ++row)
 #pragma unroll
-                    for (int half = 0; half < 2; ++half)
-                        *(float4 *)pixels[row][half] =
+                    for (int half = 0; half < HALVES; ++half)
+                        *(float4 *)pixels[row * HALVES + half] =
                             *(const float4 *)(a + (row * wide + 8 * half) * DEPTH);
 #pragma unroll
                 for (int u = 0; u < 3; ++u) {
@@ -105,14 +108,15 @@ __device__ __forceinline__ void convolve_band(
 #pragma unroll
                     for (int j = 0; j < 2; ++j)
                         *(float4 *)right[j] = *(const float4 *)(b + 8 * j * DEPTH);
-                    multiply_stage(c, *(const float (*)[4][2][4])(pixels + u), right);
+                    multiply_stage(c, *(const float (*)[MI][2][4])(pixels + u * HALVES), right);
                 }
             }
 #pragma unroll
-        for (int i = 0; i < 4; ++i)
+        for (int i = 0; i < MI; ++i)
 #pragma unroll
             for (int half = 0; half < 2; ++half) {
-                const int at_y = top + i, at_x = 16 * across + 8 * half + g;
+                const int at_y = top + (EIGHT ? 2 * i + half : i);
+                const int at_x = 16 * across + (EIGHT ? 0 : 8 * half) + g;
                 if (at_y >= height || at_x >= width) continue;
 #pragma unroll
                 for (int j = 0; j < 2; ++j) {
@@ -135,7 +139,7 @@ __device__ __forceinline__ void convolve_band(
 }
 
 #define BAND_FORWARD(NAME, CI, CO, WIDE, BLOCKS)                                                    \
-    extern "C" __global__ void __launch_bounds__((WIDE) / 16 * ((CO) / 16) * 64, BLOCKS)             \
+    extern "C" __global__ void __launch_bounds__(((WIDE) + 8) / 16 * ((CO) / 16) * 64, BLOCKS)       \
         band_forward_##NAME(                                                                         \
             float *y, const float *x, const float *weights, u64 weights_stride,                      \
             const float *parameters, u64 stride, int bias, const float *other, const int *order,     \
@@ -144,7 +148,7 @@ __device__ __forceinline__ void convolve_band(
             y, x, weights, weights_stride, parameters, stride, bias, other, order, l, rows, kind);   \
     }
 #define BAND_BACKWARD(NAME, CI, CO, WIDE, BLOCKS)                                                   \
-    extern "C" __global__ void __launch_bounds__((WIDE) / 16 * ((CO) / 16) * 64, BLOCKS)             \
+    extern "C" __global__ void __launch_bounds__(((WIDE) + 8) / 16 * ((CO) / 16) * 64, BLOCKS)       \
         band_backward_##NAME(                                                                        \
             float *y, const float *x, const float *weights, u64 weights_stride,                      \
             const float *other, const int *order, const Layer l, int rows) {                         \
@@ -167,4 +171,10 @@ BAND_FORWARD(32, 32, 32, 16, 2)
 #endif
 #ifdef WANTED_band_backward_32
 BAND_BACKWARD(32, 32, 32, 16, 2)
+#endif
+#ifdef WANTED_band_forward_64
+BAND_FORWARD(64, 64, 64, 8, 1)
+#endif
+#ifdef WANTED_band_backward_64
+BAND_BACKWARD(64, 64, 64, 8, 1)
 #endif

@@ -434,7 +434,7 @@ __device__ __forceinline__ void each_gradient(
     extern "C" __global__ void __launch_bounds__((BM) / (WM) * ((BN) / (WN)) * 32, BLOCKS)           \
         each_##NAME(                                                                                 \
             float *gradients, u64 gradients_stride, const float *x, const float *dy, const Layer l,  \
-            u32 magic) {                                                                             \
+            u32 magic, int) {                                                                        \
         each_gradient<BM, BN, WM, WN>(gradients, gradients_stride, x, dy, l, magic);                 \
     }
 

@@ -6,11 +6,11 @@ use super::device::{CudaDevice, Kernels, Precision};
 use super::engine::Engine;
 use super::first::First;
 use super::layer::{KeptTensor, Layer, Turn, Written};
-use super::plan::Plan;
+use super::plan::{Abilities, Plan};
 use super::products::{Operand, Product};
 use super::program::{THREADS, blocks, flag};
 use crate::TrainingError;
-use crate::model::{Convolution, Kind, Network};
+use crate::model::{Convolution, Image, Kind, Network};
 use std::collections::HashMap;
 
 /// One of the kernels: its names, rows and columns of its tile.
@@ -79,11 +79,15 @@ pub(super) fn kernels_of(
         Precision::TensorFloat32 => "-DMODE=1",
         Precision::BFloat16 => "-DMODE=2",
     };
-    let mut all = HashMap::new();
-    for (operation, implicit) in network.operations.iter().zip(&plan.implicit) {
-        let (Kind::Convolution(layer), true) = (&operation.kind, implicit) else { continue };
-        let [forward, backward] = [false, true].map(|back| Way::of(layer, back, rows).name(back));
-        for name in [forward, backward, Each::of(layer).name] {
+    let (mut all, can) = (HashMap::new(), device.abilities);
+    for (number, operation) in network.operations.iter().enumerate() {
+        let (Kind::Convolution(layer), true) = (&operation.kind, plan.implicit[number]) else {
+            continue;
+        };
+        let layer = plan.dense[number].as_ref().unwrap_or(layer);
+        let [forward, backward] =
+            [false, true].map(|back| Way::of(layer, back, rows, can).name(back));
+        for name in [forward, backward, Each::of(layer, can).name] {
             if !all.contains_key(name) {
                 let wanted = [mode.to_owned(), format!("-DWANTED_{name}")];
                 all.insert(name, device.compile("convolution.cu", source, &wanted)?);
@@ -141,11 +145,11 @@ struct Band {
     width: usize,
     /// Bytes of shared memory: the weights, and two stages of ten rows with their borders.
     shared: usize,
-    /// Blocks that a processor works on together.
+    /// Blocks that a processor works on together; three at most in f32.
     together: usize,
 }
 
-static BANDS: [Band; 2] = [
+static BANDS: [Band; 3] = [
     Band {
         names: ["band_forward_16", "band_backward_16"],
         channels: 16,
@@ -160,6 +164,13 @@ static BANDS: [Band; 2] = [
         shared: 4 * (9 * 32 * 32 + 2 * 10 * 18 * 32),
         together: 2,
     },
+    Band {
+        names: ["band_forward_64", "band_backward_64"],
+        channels: 64,
+        width: 8,
+        shared: 4 * (9 * 64 * 64 + 2 * 10 * 10 * 64),
+        together: 1,
+    },
 ];
 
 impl Band {
@@ -169,7 +180,7 @@ impl Band {
     fn suits(&self, layer: &Convolution) -> bool {
         (layer.kernel, layer.stride, layer.padding) == (3, 1, 1)
             && (layer.input.channels, layer.output.channels) == (self.channels, self.channels)
-            && layer.input.width.is_multiple_of(16)
+            && layer.input.width.is_multiple_of(self.width.min(16))
             && layer.input.width <= self.width
     }
 }
@@ -187,8 +198,9 @@ enum Way {
 
 impl Way {
     /// `rows`: the most examples of one replica that are worked on together.
-    fn of(layer: &Convolution, back: bool, rows: usize) -> Self {
-        if let Some(band) = BANDS.iter().find(|band| band.suits(layer)) {
+    fn of(layer: &Convolution, back: bool, rows: usize, can: Abilities) -> Self {
+        let band = BANDS.iter().find(|band| can.streams && band.suits(layer));
+        if let Some(band) = band {
             return Self::Band(band);
         }
         let tile = tile(if back { layer.input.channels } else { layer.output.channels });
@@ -211,15 +223,18 @@ struct Each {
     /// Blocks for one example.
     blocks: usize,
     shared: usize,
+    /// Whether a block takes one example after another.
+    streams: bool,
 }
 
 impl Each {
     /// Bytes of shared memory in `each.cu`: two stages of eight rows, or the shares of the sums.
     const BAND_SHARED: usize = 96 << 10;
 
-    fn of(layer: &Convolution) -> Self {
-        if let Some(name) = Self::band(layer) {
-            return Self { name, blocks: 1, shared: Self::BAND_SHARED };
+    fn of(layer: &Convolution, can: Abilities) -> Self {
+        if let Some(name) = Self::band(layer).filter(|_| can.streams) {
+            let streams = name == "each_small";
+            return Self { name, blocks: 1, shared: Self::BAND_SHARED, streams };
         }
         let fits = |(_, rows, columns): &&(&str, usize, usize)| {
             layer.output.channels.is_multiple_of(*columns)
@@ -227,12 +242,22 @@ impl Each {
         };
         let (name, rows, columns) = *EACH.iter().find(fits).unwrap_or(&EACH[3]);
         let blocks = layer.patch().div_ceil(rows) * (layer.output.channels / columns);
-        Self { name, blocks, shared: 4 * AHEAD_EACH * DEPTH * (rows + columns + 16) }
+        Self {
+            name,
+            blocks,
+            shared: 4 * AHEAD_EACH * DEPTH * (rows + columns + 16),
+            streams: false,
+        }
     }
 
     /// The kernel of `each.cu` for a layer of few channels.
     fn band(layer: &Convolution) -> Option<&'static str> {
         let width = layer.output.width;
+        if *layer == (Convolution { kernel: 3, padding: 1, stride: 1, ..*layer })
+            && [layer.input, layer.output] == [Image { height: 8, width: 8, channels: 64 }; 2]
+        {
+            return Some("each_small");
+        }
         if !width.is_multiple_of(16) {
             return None;
         }
@@ -311,7 +336,8 @@ impl Engine {
         layer: &Convolution,
         (x, dy): (u64, u64),
     ) -> Result<(), TrainingError> {
-        let Each { name, blocks, shared } = Each::of(layer);
+        let Each { name, blocks, shared, streams } = Each::of(layer, self.device.abilities);
+        let examples = chunk.slots * chunk.rows;
         // Division by the width, for numbers below 2^16.
         let width = layer.output.width as u64;
         let magic = if width == 1 { 0 } else { (1u64 << 32).div_ceil(width) };
@@ -322,8 +348,10 @@ impl Engine {
             Address(dy),
             numbers_of(layer),
             Int(magic as u32 as i32),
+            Int(examples as i32),
         ];
-        let grid = (blocks * chunk.slots * chunk.rows, 1);
+        let most = if streams { self.device.processors } else { usize::MAX };
+        let grid = ((blocks * examples).min(most), 1);
         self.start_convolution(name, grid, shared, &mut arguments)
     }
 
@@ -371,7 +399,7 @@ impl Engine {
         mut arguments: Vec<Argument>,
     ) -> Result<(), TrainingError> {
         // As it was compiled: for the most rows that there can be.
-        let way = Way::of(layer, back, self.workspace.rows);
+        let way = Way::of(layer, back, self.workspace.rows, self.device.abilities);
         let (grid, shared) = match way {
             Way::Band(band) => {
                 let work = chunk.rows * layer.input.height.div_ceil(Band::ROWS);

@@ -150,10 +150,113 @@ __device__ __forceinline__ void each_band(
     }
 }
 
+// The same for 3 x 3 windows over 64 channels of images of 8 x 8: a warp has a tile of its own, two
+// rows are sixteen positions, and a block takes one example after another.
+__device__ __forceinline__ void each_image(
+    float *gradients, u64 gradients_stride, const float *x, const float *dy, int examples) {
+    constexpr int C = 64, SIDE = 8, LONG = SIDE + 2, ROW = C + 4, THREADS = 512;
+    constexpr int STAGE = (LONG * LONG + SIDE * SIDE) * ROW;
+    extern __shared__ float4 shared4[];
+    float *shared = (float *)shared4;
+    const int thread = threadIdx.x, warp = thread / 32, lane = thread & 31;
+    const int m0 = warp / 4 * 16, n0 = warp % 4 * 16, g = lane >> 2, q = lane & 3;
+    auto load = [&](int stage, int example) {
+        float *a = shared + stage * STAGE, *b = a + LONG * LONG * ROW;
+        const float *image = x + (u64)example * SIDE * SIDE * C;
+        const float *slope = dy + (u64)example * SIDE * SIDE * C;
+        for (int i = thread; i < LONG * LONG * (C / 4); i += THREADS) {
+            const int place = i / (C / 4), quarter = i % (C / 4);
+            const int at_y = place / LONG - 1, at_x = place % LONG - 1;
+            const bool inside = (u32)at_y < SIDE && (u32)at_x < SIDE;
+            fetch(place_of(a + place * ROW + 4 * quarter),
+                  image + (inside ? (at_y * SIDE + at_x) * C + 4 * quarter : 0), inside ? 16 : 0);
+        }
+        for (int i = thread; i < SIDE * SIDE * (C / 4); i += THREADS)
+            fetch(place_of(b + i / (C / 4) * ROW + 4 * (i % (C / 4))), slope + 4 * i, 16);
+        close_stage();
+    };
+    int example = blockIdx.x;
+    if (example < examples) load(0, example);
+    for (int stage = 0; example < examples; example += gridDim.x, stage ^= 1) {
+        if (example + (int)gridDim.x < examples) {
+            load(stage ^ 1, example + gridDim.x);
+            wait_for_stage<1>();
+        } else {
+            wait_for_stage<0>();
+        }
+        __syncthreads();
+        const float *a = shared + stage * STAGE, *b = a + LONG * LONG * ROW;
+        float c[3][3][2][4], bias[2] = {0.0f, 0.0f};
+#pragma unroll
+        for (int u = 0; u < 3; ++u)
+#pragma unroll
+            for (int v = 0; v < 3; ++v)
+#pragma unroll
+                for (int j = 0; j < 2; ++j)
+#pragma unroll
+                    for (int k = 0; k < 4; ++k) c[u][v][j][k] = 0.0f;
+#pragma unroll 1
+        for (int row = 0; row < SIDE; row += 2) {
+            float right[2][4];
+#pragma unroll
+            for (int j = 0; j < 2; ++j)
+#pragma unroll
+                for (int k = 0; k < 4; ++k) {
+                    const int position = (row + (k >> 1)) * SIDE + 2 * q + (k & 1);
+                    right[j][k] = b[position * ROW + n0 + 8 * j + g];
+                    bias[j] += right[j][k];
+                }
+#pragma unroll
+            for (int u = 0; u < 3; ++u) {
+                float pixels[2][4][2];
+#pragma unroll
+                for (int part = 0; part < 2; ++part)
+#pragma unroll
+                    for (int t = 0; t < 4; ++t)
+#pragma unroll
+                        for (int half = 0; half < 2; ++half)
+                            pixels[part][t][half] =
+                                a[((row + part + u) * LONG + 2 * q + t) * ROW + m0 + 8 * half + g];
+                float left[3][2][4];
+#pragma unroll
+                for (int v = 0; v < 3; ++v)
+#pragma unroll
+                    for (int half = 0; half < 2; ++half)
+#pragma unroll
+                        for (int k = 0; k < 4; ++k)
+                            left[v][half][k] = pixels[k >> 1][v + (k & 1)][half];
+                multiply_stage(c[u], left, right);
+            }
+        }
+        float *out = gradients + (u64)example * gradients_stride;
+#pragma unroll
+        for (int u = 0; u < 3; ++u)
+#pragma unroll
+            for (int v = 0; v < 3; ++v)
+#pragma unroll
+                for (int half = 0; half < 2; ++half)
+#pragma unroll
+                    for (int j = 0; j < 2; ++j) {
+                        const int row = (u * 3 + v) * C + m0 + 8 * half + g;
+                        *(float2 *)(out + row * C + n0 + 8 * j + 2 * q) =
+                            make_float2(c[u][v][j][2 * half], c[u][v][j][2 * half + 1]);
+                    }
+        if (m0 == 0)
+#pragma unroll
+            for (int j = 0; j < 2; ++j) {
+                bias[j] += __shfl_xor_sync(0xFFFFFFFFu, bias[j], 1);
+                bias[j] += __shfl_xor_sync(0xFFFFFFFFu, bias[j], 2);
+                if (q == 0) out[9 * C * C + n0 + 8 * j + g] = bias[j];
+            }
+        // Whoever fetches the example after the next one overwrites this one.
+        __syncthreads();
+    }
+}
+
 #define EACH_BAND(NAME, CI, CO, WIDE, TAPS)                                                         \
     extern "C" __global__ void __launch_bounds__(256, 2) each_band_##NAME(                           \
         float *gradients, u64 gradients_stride, const float *x, const float *dy, const Layer l,      \
-        u32 magic) {                                                                                 \
+        u32 magic, int) {                                                                            \
         each_band<CI, CO, WIDE, TAPS>(gradients, gradients_stride, x, dy, l);                        \
     }
 #ifdef WANTED_each_band_16_9
@@ -167,4 +270,11 @@ EACH_BAND(16_1, 16, 16, 32, 1)
 #endif
 #ifdef WANTED_each_band_32_1
 EACH_BAND(32_1, 16, 32, 16, 1)
+#endif
+#ifdef WANTED_each_small
+extern "C" __global__ void __launch_bounds__(512, 1) each_small(
+    float *gradients, u64 gradients_stride, const float *x, const float *dy, const Layer l,
+    u32 magic, int examples) {
+    each_image(gradients, gradients_stride, x, dy, examples);
+}
 #endif

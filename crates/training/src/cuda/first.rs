@@ -94,3 +94,34 @@ impl First {
         engine.device.launch_bounded(kernels, "first_gradient", grid, shared, &mut arguments)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::First;
+    use crate::model::{Convolution, Image};
+
+    #[test]
+    fn images_that_fit_a_block_are_read_without_patches() {
+        let layer = |side: usize, inputs: usize, kernel: usize| {
+            let image = |channels| Image { height: side, width: side, channels };
+            Convolution {
+                input: image(inputs),
+                output: image(16),
+                kernel,
+                stride: 1,
+                padding: kernel / 2,
+                weight: 0,
+                bias: 0,
+                standardised: true,
+            }
+        };
+        assert!(First::suits(&layer(32, 3, 3)) && First::suits(&layer(28, 1, 3)));
+        assert!(First::suits(&layer(11, 4, 3)));
+        // Too many channels, another window, an image beyond a block's memory.
+        assert!(!First::suits(&layer(32, 5, 3)));
+        assert!(!First::suits(&layer(32, 3, 5)));
+        assert!(!First::suits(&layer(96, 3, 3)));
+        // Sums of four warps lie where the planes were: 112 of them for each four channels.
+        assert_eq!(First::shared(&layer(4, 3, 3)), 4 * 16 * 112);
+    }
+}

@@ -155,6 +155,9 @@ impl Stream {
 
     fn numbers(&self, turn: &Turn<'_>, layer: &GroupNorm, twin: Option<&Twin>) -> Argument {
         let (other_scale, other_shift) = twin.map_or((0, 0), |twin| (twin.scale, twin.shift));
+        let plan = &turn.engine.plan;
+        let (every, other_every) =
+            (plan.every[turn.number], twin.map_or(1, |twin| plan.every[twin.number]));
         Norms(
             [
                 layer.image.positions(),
@@ -168,7 +171,9 @@ impl Stream {
                 layer.shift,
                 other_scale,
                 other_shift,
-                0,
+                layer.image.width,
+                every,
+                other_every,
             ]
             .map(|number| number as i32),
         )
@@ -302,5 +307,49 @@ impl Layer for GroupNorm {
             groups_of(self, turn),
         ];
         engine.start_norm(true, self, turn.examples(), &mut arguments)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{STREAM_SHARED, Stream};
+    use crate::model::{GroupNorm, Image};
+
+    fn norm(side: usize, channels: usize, groups: usize) -> GroupNorm {
+        let image = Image { height: side, width: side, channels };
+        GroupNorm { image, groups, scale: 0, shift: channels }
+    }
+
+    /// A block's threads hold a whole part, and its memory fits, whatever the layer.
+    #[test]
+    fn a_part_is_held_whole() {
+        let mut streamed = 0;
+        for side in 1..=40 {
+            for channels in (4..=256).step_by(4) {
+                for groups in (1..=32).filter(|groups| channels % groups == 0) {
+                    let layer = norm(side, channels, groups);
+                    let Some(stream) = Stream::of(&layer) else { continue };
+                    streamed += 1;
+                    let (quads, width) = (stream.chunk / 4, channels / groups);
+                    assert!(32 % quads == 0 && channels % stream.chunk == 0, "{layer:?}");
+                    assert!(stream.chunk % width == 0, "{layer:?}: groups are cut");
+                    assert!(stream.threads <= Stream::MOST_THREADS && stream.threads % 32 == 0);
+                    let held = stream.threads / quads * Stream::HELD;
+                    assert!(held >= side * side, "{layer:?}: {held} positions");
+                    assert!(stream.shared(3, 4) <= STREAM_SHARED, "{layer:?}");
+                    assert!(stream.shared(1, stream.sets) <= STREAM_SHARED, "{layer:?}");
+                }
+            }
+        }
+        assert!(streamed > 1_000);
+    }
+
+    #[test]
+    fn groups_beside_fours_are_left_to_the_other_kernels() {
+        assert!(Stream::of(&norm(8, 48, 16)).is_none());
+        assert!(Stream::of(&norm(8, 24, 2)).is_none());
+        assert!(Stream::of(&norm(128, 16, 4)).is_none());
+        let wide = Stream::of(&norm(32, 16, 4)).unwrap();
+        assert_eq!((wide.chunk, wide.threads, wide.sets), (16, 512, 1));
     }
 }

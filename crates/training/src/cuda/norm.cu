@@ -8,7 +8,10 @@
 
 struct Norms {
     int positions, channels, groups, chunk, active, rows, examples;
-    int scale, shift, other_scale, other_shift, unused;
+    int scale, shift, other_scale, other_shift;
+    // Positions of a row; and every how manyth position of a row and a column is there of the
+    // results (and of their gradients): a convolution of single pixels reads no others.
+    int image_width, every, other_every;
 };
 
 // 16 bytes into shared memory; zeros when `there` is not set. Read back by the same thread only.
@@ -18,11 +21,8 @@ __device__ __forceinline__ void fetch(float4 *to, const float *from, bool there)
                  "r"(there ? 16 : 0)
                  : "memory");
 }
-__device__ __forceinline__ void close_fetches() {
-    asm volatile("cp.async.commit_group;\n" ::: "memory");
-}
 __device__ __forceinline__ void wait_for_fetches() {
-    asm volatile("cp.async.wait_group 0;\n" ::: "memory");
+    asm volatile("cp.async.wait_all;\n" ::: "memory");
 }
 
 // Which part of which image, and where this thread's numbers are.
@@ -47,6 +47,21 @@ struct Part4 {
         return (u64)example(number) * g.positions * g.channels + channel(g, number);
     }
 };
+
+// Where a position's numbers are when only every `every`th one is there, less the image's own; or
+// nowhere (-1). `at` is where they are otherwise.
+__device__ __forceinline__ int among(const Norms &g, int every, u32 at) {
+    if (every == 1) return at;
+    const int p = at / g.channels, at_y = p / g.image_width, at_x = p % g.image_width;
+    if (at_y % every || at_x % every) return -1;
+    return (at_y / every * ((g.image_width + every - 1) / every) + at_x / every) * g.channels;
+}
+
+// Numbers of an image then.
+__device__ __forceinline__ u32 left_of(const Norms &g, int every) {
+    const int height = g.positions / g.image_width;
+    return (u32)((height + every - 1) / every) * ((g.image_width + every - 1) / every) * g.channels;
+}
 
 __device__ __forceinline__ float &of(float4 &v, int c) { return (&v.x)[c]; }
 __device__ __forceinline__ float of(const float4 &v, int c) { return (&v.x)[c]; }
@@ -83,7 +98,6 @@ __device__ __forceinline__ void normalise_stream(
             const bool there = at < t.length;
             fetch(own + k * blockDim.x, from + (there ? at : 0), there);
         }
-        close_fetches();
     };
     int number = blockIdx.x;
     if (number < work) load(number);
@@ -155,18 +169,21 @@ __device__ __forceinline__ void normalise_stream(
             }
         }
         const float *numbers = parameters + (u64)order[example / g.rows] * stride + channel;
-        const u64 place = t.place(g, number);
 #pragma unroll 1
         for (int pass = 0; pass < 2; ++pass) {
             float *to = pass ? other : y;
             if (!to) break;
+            const int every = pass ? g.other_every : g.every;
+            to += (u64)example * left_of(g, every) + channel;
             const float4 scale = four(numbers + (pass ? g.other_scale : g.scale));
             const float4 shift = four(numbers + (pass ? g.other_shift : g.shift));
             u32 at = t.row * g.channels;
 #pragma unroll
-            for (int k = 0; k < HELD; ++k, at += t.step)
-                if (at < t.length)
-                    *(float4 *)(to + place + at) = normalised(kept[k], centre, inverse, scale, shift);
+            for (int k = 0; k < HELD; ++k, at += t.step) {
+                const int place = at < t.length ? among(g, every, at) : -1;
+                if (place >= 0)
+                    *(float4 *)(to + place) = normalised(kept[k], centre, inverse, scale, shift);
+            }
         }
     }
 }
@@ -187,21 +204,32 @@ __device__ __forceinline__ void normalise_backward_stream(
     float4 *own = staged + threadIdx.x;
     float4 *sums = staged + (PAIR ? 3 : 2) * HELD * blockDim.x;  // [turn][warp][quad][sum]
     const float count = (float)t.width * (float)g.positions;
-    auto load = [&](int number) {
-        const u64 from = t.place(g, number);
-        u32 at = t.row * g.channels;
-#pragma unroll
-        for (int k = 0; k < HELD; ++k, at += t.step) {
-            const bool there = at < t.length;
-            const u64 place = from + (there ? at : 0);
-            fetch(own + k * blockDim.x, x + place, there);
-            fetch(own + (HELD + k) * blockDim.x, dy + place, there);
-            if (PAIR) fetch(own + (2 * HELD + k) * blockDim.x, other + place, there);
+    // Where the next part's numbers are, and what is fetched of them at a time.
+    const float *inputs_from, *slopes_from, *others_from;
+    auto turn_to = [&](int number) {
+        const u64 example = t.example(number), channel = t.channel(g, number);
+        inputs_from = x + t.place(g, number);
+        slopes_from = dy + example * left_of(g, g.every) + channel;
+        others_from = PAIR ? other + example * left_of(g, g.other_every) + channel : 0;
+    };
+    auto load = [&](int k) {
+        const u32 at = t.row * g.channels + k * t.step;
+        const bool there = at < t.length;
+        fetch(own + k * blockDim.x, inputs_from + (there ? at : 0), there);
+        const int place = there ? among(g, g.every, at) : -1;
+        fetch(own + (HELD + k) * blockDim.x, slopes_from + max(place, 0), place >= 0);
+        if (PAIR) {
+            const int other_place = there ? among(g, g.other_every, at) : -1;
+            fetch(own + (2 * HELD + k) * blockDim.x, others_from + max(other_place, 0),
+                  other_place >= 0);
         }
-        close_fetches();
     };
     int number = blockIdx.x;
-    if (number < work) load(number);
+    if (number < work) {
+        turn_to(number);
+#pragma unroll
+        for (int k = 0; k < HELD; ++k) load(k);
+    }
     for (int turn = 0; number < work; number += gridDim.x, turn ^= 1) {
         const int example = t.example(number), channel = t.channel(g, number);
         const float *numbers = parameters + (u64)order[example / g.rows] * stride + channel;
@@ -212,6 +240,8 @@ __device__ __forceinline__ void normalise_backward_stream(
 #pragma unroll
         for (int i = 0; i < SETS; ++i)
             known[i] = statistics[(u64)example * g.groups + channel / t.width + i];
+        const bool more_parts = number + (int)gridDim.x < work;
+        if (more_parts) turn_to(number + gridDim.x);
         wait_for_fetches();
         // Slopes times scales, added up; and the inputs.
         float4 slopes[HELD], inputs[HELD], total[SUMS];
@@ -223,6 +253,7 @@ __device__ __forceinline__ void normalise_backward_stream(
             const float4 slope = own[(HELD + k) * blockDim.x];
             float4 another;
             if (PAIR) another = own[(2 * HELD + k) * blockDim.x];
+            if (more_parts) load(k);
 #pragma unroll
             for (int c = 0; c < 4; ++c) {
                 const float2 norm = known[c * SETS / 4];
@@ -237,9 +268,6 @@ __device__ __forceinline__ void normalise_backward_stream(
                 }
             }
         }
-        asm volatile("" ::: "memory");
-        if (number + (int)gridDim.x < work) load(number + gridDim.x);
-
         for (int step = t.quads; step < 32; step <<= 1)
 #pragma unroll
             for (int i = 0; i < SUMS; ++i)

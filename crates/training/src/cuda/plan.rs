@@ -9,7 +9,7 @@ use super::first::First;
 use super::group_norm::Stream;
 use super::layer;
 use super::layer::Layer;
-use crate::model::{Convolution, Kind, Network};
+use crate::model::{Convolution, Image, Kind, Network};
 
 /// What the device makes of a network.
 pub(super) struct Plan {
@@ -26,6 +26,11 @@ pub(super) struct Plan {
     pub(super) active: Vec<bool>,
     /// The later normalisation of the same numbers, which the earlier one does.
     pub(super) twins: Vec<Option<usize>>,
+    /// Of the results of a normalisation, every how manyth position of a row and of a column is
+    /// there: a convolution of single pixels with a stride reads no others.
+    pub(super) every: Vec<usize>,
+    /// Such convolutions, as they see what is there.
+    pub(super) dense: Vec<Option<Convolution>>,
     /// What a convolution adds to its result.
     pub(super) other: Vec<Option<usize>>,
     /// Convolutions that `convolution.cu` computes.
@@ -79,6 +84,8 @@ impl Plan {
             sources: network.operations.iter().map(|operation| operation.input).collect(),
             active: vec![false; count],
             twins: vec![None; count],
+            every: vec![1; count],
+            dense: vec![None; count],
             other: vec![None; count],
             implicit: vec![false; count],
             direct: vec![false; count],
@@ -107,6 +114,7 @@ impl Plan {
         }
         if can.streams {
             plan.find_twins(network);
+            plan.leave_out(network, &readers);
         }
         plan.keep();
         plan
@@ -174,6 +182,26 @@ impl Plan {
             if let Some(later) = later {
                 self.twins[number] = Some(later);
                 self.skipped[later] = true;
+            }
+        }
+    }
+
+    /// Normalisations before a convolution of single pixels write what it reads.
+    fn leave_out(&mut self, network: &Network, readers: &[usize]) {
+        for (number, operation) in network.operations.iter().enumerate() {
+            let Kind::GroupNorm(layer) = operation.kind else { continue };
+            if Stream::of(&layer).is_none() || readers[operation.output] != 1 {
+                continue;
+            }
+            let reader = network.operations.iter().position(|next| next.input == operation.output);
+            let Some(reader) = reader.filter(|reader| self.implicit[*reader]) else { continue };
+            let Kind::Convolution(next) = network.operations[reader].kind else { continue };
+            if (next.kernel, next.padding) == (1, 0) && next.stride > 1 {
+                let input = Image { channels: next.input.channels, ..next.output };
+                let dense = Convolution { input, stride: 1, ..next };
+                self.every[number] = next.stride;
+                self.dense[reader] = Some(dense);
+                self.layers[reader] = Box::new(dense);
             }
         }
     }
@@ -247,6 +275,16 @@ mod tests {
                 assert_eq!(plan.direct[number], layer.input.channels == 3);
             }
         }
+        // Shortcuts that halve the image read every second pixel of every second row.
+        assert_eq!(plan.every.iter().filter(|every| **every == 2).count(), 2);
+        for (dense, operation) in plan.dense.iter().zip(&network.operations) {
+            let Kind::Convolution(layer) = &operation.kind else { continue };
+            assert_eq!(dense.is_some(), layer.kernel == 1 && layer.stride == 2);
+            if let Some(dense) = dense {
+                assert_eq!((dense.input.positions(), dense.stride), (dense.output.positions(), 1));
+                assert_eq!(dense.weights(), layer.weights());
+            }
+        }
         // All but the last layer is kept, as one run.
         let output = 256 * 10 + 10;
         assert_eq!(plan.runs, [(0, 0, network.parameters - output)]);
@@ -254,6 +292,7 @@ mod tests {
         let nothing = Abilities { tensor_cores: false, streams: false };
         let plain = Plan::new(&network, false, nothing);
         assert!(plain.twins.iter().all(Option::is_none));
+        assert!(plain.every.iter().all(|every| *every == 1));
         assert!(plain.other.iter().all(Option::is_none));
         for operation in &network.operations {
             if matches!(operation.kind, Kind::Add { .. }) {
