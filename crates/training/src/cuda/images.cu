@@ -371,7 +371,7 @@ struct Part {
 };
 extern "C" __global__ void __launch_bounds__(256, 3) part_norms(
     double2 *norms, const Part *table, const float *kept, u64 kept_stride, const int *order,
-    int slot_rows, int examples) {
+    int slot_rows, int examples, int all) {
     __shared__ double parts[3 * NORMED][256], columns[3 * NORMED][64];
     const Part t = table[blockIdx.y];
     const int example = blockIdx.x * NORMED;
@@ -447,7 +447,26 @@ extern "C" __global__ void __launch_bounds__(256, 3) part_norms(
         plain += __shfl_xor_sync(0xFFFFFFFFu, plain, step);
     }
     if ((threadIdx.x & 31) == 0)
-        norms[(u64)(example + e) * gridDim.y + blockIdx.y] = make_double2(total, plain);
+        norms[(u64)(example + e) * all + blockIdx.y] = make_double2(total, plain);
+}
+
+// The same of vectors (where each begins, and its length), which are parts from `first` on. One warp
+// for each example.
+extern "C" __global__ void __launch_bounds__(256) vector_norms(
+    double2 *norms, const int2 *vectors, const float *kept, u64 kept_stride, int count, int first,
+    int all, int examples) {
+    const int example = blockIdx.x * 8 + threadIdx.x / 32, lane = threadIdx.x & 31;
+    if (example >= examples) return;
+#pragma unroll 4
+    for (int i = 0; i < count; ++i) {
+        const int2 vector = vectors[i];
+        const float *v = kept + (u64)example * kept_stride + vector.x;
+        double sum = 0.0;
+        for (int k = lane; k < vector.y; k += 32) sum += (double)v[k] * (double)v[k];
+#pragma unroll
+        for (int step = 16; step > 0; step >>= 1) sum += __shfl_xor_sync(0xFFFFFFFFu, sum, step);
+        if (lane == 0) norms[(u64)example * all + first + i] = make_double2(sum, 0.0);
+    }
 }
 
 // squares = the sum over tensors of their squared norm; `tensors` are the first part of each and

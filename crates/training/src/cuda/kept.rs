@@ -15,12 +15,28 @@ use crate::TrainingError;
 const COLUMNS: usize = 64;
 const NORMED: usize = 4;
 
-/// The parts whose norms are taken on their own, and the tensors that they make up.
+/// The parts whose norms are taken on their own, and the tensors that they make up: columns of
+/// matrices first, then vectors, which are parts as they are.
 pub(super) struct Parts {
     table: Buffer<u64>,
+    vectors: Buffer<i32>,
     tensors: Buffer<i32>,
+    columns: usize,
     count: usize,
     tensor_count: usize,
+}
+
+/// Most rows of what is taken as one vector: the scale and the shift of a normalisation.
+const VECTOR_ROWS: usize = 2;
+
+impl KeptTensor {
+    fn is_vector(&self) -> bool {
+        !self.standardised && self.rows <= VECTOR_ROWS
+    }
+
+    fn parts(&self) -> usize {
+        if self.is_vector() { 1 } else { self.columns.div_ceil(COLUMNS) }
+    }
 }
 
 /// Kept tensors of a network, each with its operation and where it begins.
@@ -39,7 +55,7 @@ fn tensors(plan: &Plan) -> Vec<(usize, usize, KeptTensor)> {
 impl Parts {
     /// How many there are.
     pub(super) fn count(plan: &Plan) -> usize {
-        tensors(plan).iter().map(|(_, _, tensor)| tensor.columns.div_ceil(COLUMNS)).sum()
+        tensors(plan).iter().map(|(_, _, tensor)| tensor.parts()).sum()
     }
 
     pub(super) fn new(
@@ -48,9 +64,11 @@ impl Parts {
         weights: &Weights,
     ) -> Result<Self, TrainingError> {
         let (mut table, mut list, mut count) = (Vec::new(), Vec::new(), 0);
-        for (number, offset, tensor) in tensors(plan) {
+        let (vectors, matrices): (Vec<_>, Vec<_>) =
+            tensors(plan).into_iter().partition(|(_, _, tensor)| tensor.is_vector());
+        for (number, offset, tensor) in matrices {
             let KeptTensor { rows, columns, standardised } = tensor;
-            list.extend([count as i32, columns.div_ceil(COLUMNS) as i32]);
+            list.extend([count as i32, tensor.parts() as i32]);
             let in_use = weights.layers[number].as_ref().filter(|_| standardised);
             let addresses = in_use.map_or([0; 3], |layer| {
                 [layer.used.address(), layer.scales.address(), layer.lengths.address()]
@@ -62,10 +80,19 @@ impl Parts {
                 count += 1;
             }
         }
+        let columns = count;
+        let mut places = Vec::new();
+        for (_, offset, tensor) in vectors {
+            list.extend([count as i32, 1]);
+            places.extend([offset as i32, (tensor.rows * tensor.columns) as i32]);
+            count += 1;
+        }
         let tensor_count = list.len() / 2;
         Ok(Self {
             table: device.upload(&table)?,
+            vectors: device.upload(&places)?,
             tensors: device.upload(&list)?,
+            columns,
             count,
             tensor_count,
         })
@@ -86,9 +113,22 @@ impl Engine {
             Address(chunk.order),
             Int(chunk.rows as i32),
             Int(examples as i32),
+            Int(parts.count as i32),
         ];
-        let grid = (examples.div_ceil(NORMED), parts.count);
+        let grid = (examples.div_ceil(NORMED), parts.columns);
         self.device.launch(&images.kernels, "part_norms", grid, THREADS, &mut arguments)?;
+        let mut arguments = [
+            Address(workspace.part_norms.address()),
+            Address(parts.vectors.address()),
+            Address(workspace.kept.address()),
+            Long(self.plan.kept_stride as u64),
+            Int((parts.count - parts.columns) as i32),
+            Int(parts.columns as i32),
+            Int(parts.count as i32),
+            Int(examples as i32),
+        ];
+        let grid = (examples.div_ceil(8), 1);
+        self.device.launch(&images.kernels, "vector_norms", grid, THREADS, &mut arguments)?;
         let mut arguments = [
             Address(workspace.squares.address()),
             Address(workspace.part_norms.address()),

@@ -929,7 +929,27 @@ extern "C" __global__ void pool_backward(
         }
 }
 
-// Averages of whole images, with channels in fours: every position gets the same share.
+// Averages of whole images, with channels in fours.
+extern "C" __global__ void average_whole(float *y, const float *x, Pool p, u64 images) {
+    const u32 quads = p.channels / 4, positions = p.input_height * p.input_width;
+    const float share = 1.0f / (float)(p.kernel * p.kernel);
+    for (u64 i = (u64)blockIdx.x * blockDim.x + threadIdx.x; i < images * quads;
+         i += (u64)gridDim.x * blockDim.x) {
+        const float4 *from = (const float4 *)x + i / quads * positions * quads + i % quads;
+        float4 sum = make_float4(0, 0, 0, 0);
+#pragma unroll 8
+        for (u32 position = 0; position < positions; ++position) {
+            const float4 v = from[(u64)position * quads];
+            sum.x += share * v.x;
+            sum.y += share * v.y;
+            sum.z += share * v.z;
+            sum.w += share * v.w;
+        }
+        ((float4 *)y)[i] = sum;
+    }
+}
+
+// And back: every position gets the same share.
 extern "C" __global__ void average_backward(
     float *dx, const float *dy, Pool p, u64 images, int again) {
     const u32 quads = p.channels / 4, length = p.input_height * p.input_width * quads;

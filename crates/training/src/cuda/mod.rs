@@ -1,5 +1,5 @@
 //! NVIDIA devices. Driver, NVRTC and cuBLAS are loaded at run time, so that the program builds and
-//! runs without them; the kernels (`kernels.cu`, and `images.cu`, `norm.cu`, `first.cu` and
+//! runs without them; the kernels (`kernels.cu`; `images.cu`, `norm.cu`, `first.cu`, and
 //! `convolution.cu` for nets of images) are compiled when they are needed.
 //!
 //! What a step does is specified in the crate's documentation and computed here from the same

@@ -72,6 +72,16 @@ impl Layer for MaxPool {
     }
 }
 
+impl AveragePool {
+    /// Whether the mean of a whole image is taken, with channels in fours.
+    fn is_whole(&self) -> bool {
+        let pool = &self.0;
+        (pool.output.height, pool.output.width) == (1, 1)
+            && (pool.input.height, pool.input.width) == (pool.kernel, pool.kernel)
+            && pool.input.channels.is_multiple_of(4)
+    }
+}
+
 impl Layer for AveragePool {
     fn forward(&self, turn: &Turn<'_>) -> Result<(), TrainingError> {
         let arguments = vec![
@@ -80,6 +90,10 @@ impl Layer for AveragePool {
             numbers_of(&self.0),
             Long(turn.examples() as u64),
         ];
+        if self.is_whole() {
+            let fours = turn.lengths().1 / 4;
+            return turn.engine.start("average_whole", (blocks(fours), 1), arguments);
+        }
         turn.engine.start("average_pool", (blocks(turn.lengths().1), 1), arguments)
     }
 
@@ -90,9 +104,7 @@ impl Layer for AveragePool {
         written: &mut Written,
     ) -> Result<(), TrainingError> {
         let pool = &self.0;
-        let whole = (pool.output.height, pool.output.width) == (1, 1)
-            && (pool.input.height, pool.input.width) == (pool.kernel, pool.kernel);
-        if !whole || !pool.input.channels.is_multiple_of(4) {
+        if !self.is_whole() {
             return backward(pool, turn, (dy, 0), written);
         }
         let again = turn.engine.settle(turn.chunk, written, turn.source())?;
