@@ -136,7 +136,7 @@ impl Engine {
             let kernels = device.compile("images.cu", source, definitions)?;
             Some(Images { kernels, weights, parts })
         };
-        let first = First::kernels(device, network, &plan)?;
+        let first = First::kernels(device, plan.planes)?;
         let (canaries, examples) = Canaries::new(device, recipe, data.len(), replicas)?;
         let rows = data.len() + examples.labels.len();
         let drawing = Drawing::new(device, recipe, data.len(), replicas, canaries.most)?;

@@ -4,9 +4,8 @@ use super::arguments::Argument::{Address, Int, Long};
 use super::convolution::numbers_of;
 use super::device::{CudaDevice, Kernels};
 use super::layer::Turn;
-use super::plan::Plan;
 use crate::TrainingError;
-use crate::model::{Convolution, Kind, Network};
+use crate::model::Convolution;
 
 /// Which convolutions of the examples `first.cu` computes.
 pub(super) struct First;
@@ -37,18 +36,14 @@ impl First {
         4 * (weights + planes).max(16 * sums.next_multiple_of(8))
     }
 
-    /// The kernels that a net needs.
+    /// The kernels for examples of this many channels; none where no convolution is direct.
     pub(super) fn kernels(
         device: &CudaDevice,
-        network: &Network,
-        plan: &Plan,
+        inputs: Option<usize>,
     ) -> Result<Option<Kernels>, TrainingError> {
-        let direct = network.operations.iter().zip(&plan.direct).find(|(_, direct)| **direct);
-        let Some(Kind::Convolution(layer)) = direct.map(|(operation, _)| operation.kind) else {
-            return Ok(None);
-        };
-        let inputs = format!("-DINPUTS={}", layer.input.channels);
-        device.compile("first.cu", include_str!("first.cu"), &[inputs]).map(Some)
+        let Some(inputs) = inputs else { return Ok(None) };
+        let definitions = [format!("-DINPUTS={inputs}")];
+        device.compile("first.cu", include_str!("first.cu"), &definitions).map(Some)
     }
 
     /// y = convolution of the examples, with its bias and an activation.

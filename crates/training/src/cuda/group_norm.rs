@@ -34,13 +34,13 @@ pub(super) const STREAM_SHARED: usize = 224 << 10;
 /// How `norm.cu` normalises a layer: the channels of a part, the threads of a block, and the groups
 /// that four channels lie in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Stream {
+pub(super) struct Streamed {
     chunk: usize,
     threads: usize,
     sets: usize,
 }
 
-impl Stream {
+impl Streamed {
     /// Times four channels that a thread holds, most threads of a block, and most fours of a part.
     const HELD: usize = 8;
     const MOST_THREADS: usize = 512;
@@ -198,9 +198,9 @@ impl Twin {
 }
 
 /// How this device streams a layer, if it does.
-fn streamed(turn: &Turn<'_>, layer: &GroupNorm) -> Option<Stream> {
+fn streamed(turn: &Turn<'_>, layer: &GroupNorm) -> Option<Streamed> {
     let can = turn.engine.device.abilities;
-    Stream::of(layer).filter(|_| can.streams)
+    Streamed::of(layer).filter(|_| can.streams)
 }
 
 fn groups_of(layer: &GroupNorm, turn: &Turn<'_>) -> Argument {
@@ -312,7 +312,7 @@ impl Layer for GroupNorm {
 
 #[cfg(test)]
 mod tests {
-    use super::{STREAM_SHARED, Stream};
+    use super::{STREAM_SHARED, Streamed};
     use crate::model::{GroupNorm, Image};
 
     fn norm(side: usize, channels: usize, groups: usize) -> GroupNorm {
@@ -328,13 +328,13 @@ mod tests {
             for channels in (4..=256).step_by(4) {
                 for groups in (1..=32).filter(|groups| channels % groups == 0) {
                     let layer = norm(side, channels, groups);
-                    let Some(stream) = Stream::of(&layer) else { continue };
+                    let Some(stream) = Streamed::of(&layer) else { continue };
                     streamed += 1;
                     let (quads, width) = (stream.chunk / 4, channels / groups);
                     assert!(32 % quads == 0 && channels % stream.chunk == 0, "{layer:?}");
                     assert!(stream.chunk % width == 0, "{layer:?}: groups are cut");
-                    assert!(stream.threads <= Stream::MOST_THREADS && stream.threads % 32 == 0);
-                    let held = stream.threads / quads * Stream::HELD;
+                    assert!(stream.threads <= Streamed::MOST_THREADS && stream.threads % 32 == 0);
+                    let held = stream.threads / quads * Streamed::HELD;
                     assert!(held >= side * side, "{layer:?}: {held} positions");
                     assert!(stream.shared(3, 4) <= STREAM_SHARED, "{layer:?}");
                     assert!(stream.shared(1, stream.sets) <= STREAM_SHARED, "{layer:?}");
@@ -346,10 +346,10 @@ mod tests {
 
     #[test]
     fn groups_beside_fours_are_left_to_the_other_kernels() {
-        assert!(Stream::of(&norm(8, 48, 16)).is_none());
-        assert!(Stream::of(&norm(8, 24, 2)).is_none());
-        assert!(Stream::of(&norm(128, 16, 4)).is_none());
-        let wide = Stream::of(&norm(32, 16, 4)).unwrap();
+        assert!(Streamed::of(&norm(8, 48, 16)).is_none());
+        assert!(Streamed::of(&norm(8, 24, 2)).is_none());
+        assert!(Streamed::of(&norm(128, 16, 4)).is_none());
+        let wide = Streamed::of(&norm(32, 16, 4)).unwrap();
         assert_eq!((wide.chunk, wide.threads, wide.sets), (16, 512, 1));
     }
 }

@@ -9,8 +9,8 @@
 struct Norms {
     int positions, channels, groups, chunk, active, rows, examples;
     int scale, shift, other_scale, other_shift;
-    // Positions of a row; and every how manyth position of a row and a column is there of the
-    // results (and of their gradients): a convolution of single pixels reads no others.
+    // Positions of a row; and the stride at which results and their gradients are there: 2 where a
+    // convolution of single pixels reads every second position of every second row.
     int image_width, every, other_every;
 };
 
@@ -48,8 +48,8 @@ struct Part4 {
     }
 };
 
-// Where a position's numbers are when only every `every`th one is there, less the image's own; or
-// nowhere (-1). `at` is where they are otherwise.
+// Where a position's numbers are within an image of which positions at the stride `every` are there;
+// -1 if they are not. `at` is where they are in a whole image.
 __device__ __forceinline__ int among(const Norms &g, int every, u32 at) {
     if (every == 1) return at;
     const int p = at / g.channels, at_y = p / g.image_width, at_x = p % g.image_width;

@@ -6,7 +6,7 @@
 //! clipped sum are taken from there, so that what is clipped is what is added, to the bit.
 
 use super::first::First;
-use super::group_norm::Stream;
+use super::group_norm::Streamed;
 use super::layer;
 use super::layer::Layer;
 use crate::model::{Convolution, Image, Kind, Network};
@@ -26,8 +26,8 @@ pub(super) struct Plan {
     pub(super) active: Vec<bool>,
     /// The later normalisation of the same numbers, which the earlier one does.
     pub(super) twins: Vec<Option<usize>>,
-    /// Of the results of a normalisation, every how manyth position of a row and of a column is
-    /// there: a convolution of single pixels with a stride reads no others.
+    /// The stride at which a normalisation's results are there, in rows and in columns: 2 where a
+    /// convolution of single pixels reads every second one and nobody reads the others.
     pub(super) every: Vec<usize>,
     /// Such convolutions, as they see what is there.
     pub(super) dense: Vec<Option<Convolution>>,
@@ -37,6 +37,8 @@ pub(super) struct Plan {
     pub(super) implicit: Vec<bool>,
     /// Convolutions of the examples that `first.cu` computes; others write their patches down.
     pub(super) direct: Vec<bool>,
+    /// Channels of the examples, where `first.cu` reads them.
+    pub(super) planes: Option<usize>,
     /// Where each operation's gradient begins within an example's.
     pub(super) kept: Vec<usize>,
     /// Numbers kept of each example.
@@ -89,6 +91,7 @@ impl Plan {
             other: vec![None; count],
             implicit: vec![false; count],
             direct: vec![false; count],
+            planes: None,
             kept: vec![0; count],
             kept_stride: 0,
             runs: Vec::new(),
@@ -109,6 +112,9 @@ impl Plan {
             if let Kind::Convolution(layer) = &operation.kind {
                 plan.implicit[number] = can.tensor_cores && suits(layer);
                 plan.direct[number] = operation.input == 0 && First::suits(layer);
+                if plan.direct[number] {
+                    plan.planes = Some(layer.input.channels);
+                }
             }
             plan.fuse(network, number, &readers, &writer);
         }
@@ -170,7 +176,7 @@ impl Plan {
     fn find_twins(&mut self, network: &Network) {
         for (number, operation) in network.operations.iter().enumerate() {
             let Kind::GroupNorm(layer) = operation.kind else { continue };
-            if self.skipped[number] || Stream::of(&layer).is_none() {
+            if self.skipped[number] || Streamed::of(&layer).is_none() {
                 continue;
             }
             let later = (number + 1..network.operations.len()).find(|later| {
@@ -190,7 +196,7 @@ impl Plan {
     fn leave_out(&mut self, network: &Network, readers: &[usize]) {
         for (number, operation) in network.operations.iter().enumerate() {
             let Kind::GroupNorm(layer) = operation.kind else { continue };
-            if Stream::of(&layer).is_none() || readers[operation.output] != 1 {
+            if Streamed::of(&layer).is_none() || readers[operation.output] != 1 {
                 continue;
             }
             let reader = network.operations.iter().position(|next| next.input == operation.output);
