@@ -63,6 +63,15 @@ const DEPTH: usize = 16;
 const AHEAD: usize = 4;
 const AHEAD_EACH: usize = 3;
 
+/// What the kernels of this file are compiled from.
+const SOURCE: &str = concat!(
+    include_str!("convolution.cu"),
+    include_str!("halo.cu"),
+    include_str!("each.cu"),
+    include_str!("band.cu"),
+    include_str!("half.cu")
+);
+
 /// The kernels that a net needs, each compiled on its own: nets share most of them. `rows`: the
 /// most examples of one replica that are worked on together.
 pub(super) fn kernels_of(
@@ -72,8 +81,6 @@ pub(super) fn kernels_of(
     precision: Precision,
     rows: usize,
 ) -> Result<HashMap<&'static str, Kernels>, TrainingError> {
-    let source =
-        concat!(include_str!("convolution.cu"), include_str!("halo.cu"), include_str!("each.cu"));
     let mode = match precision {
         Precision::Float32 => "-DMODE=0",
         Precision::TensorFloat32 => "-DMODE=1",
@@ -90,7 +97,7 @@ pub(super) fn kernels_of(
         for name in [forward, backward, Each::of(layer, can).name] {
             if !all.contains_key(name) {
                 let wanted = [mode.to_owned(), format!("-DWANTED_{name}")];
-                all.insert(name, device.compile("convolution.cu", source, &wanted)?);
+                all.insert(name, device.compile("convolution.cu", SOURCE, &wanted)?);
             }
         }
     }
@@ -185,10 +192,28 @@ impl Band {
     }
 }
 
+/// The kernel of `half.cu`; it has no forward pass.
+static HALF: Band = Band {
+    names: ["", "half_backward_16"],
+    channels: 16,
+    width: 16,
+    shared: 4 * (9 * 16 * 32 + 2 * 9 * 17 * 32),
+    together: 3,
+};
+
+/// Whether `half.cu` computes the gradient of a layer's input.
+fn halves(layer: &Convolution) -> bool {
+    let (input, output) = (layer.input, layer.output);
+    (layer.kernel, layer.stride, layer.padding) == (3, 2, 1)
+        && (input.channels, output.channels) == (HALF.channels, 2 * HALF.channels)
+        && (input.height, input.width) == (2 * output.height, 2 * output.width)
+        && output.width == HALF.width
+}
+
 /// How a layer is computed, or the gradient of its input.
 #[derive(Clone, Copy)]
 enum Way {
-    /// By `band.cu`.
+    /// By `band.cu` or `half.cu`.
     Band(&'static Band),
     /// By `halo.cu`.
     Halo(&'static Tile),
@@ -202,6 +227,9 @@ impl Way {
         let band = BANDS.iter().find(|band| can.streams && band.suits(layer));
         if let Some(band) = band {
             return Self::Band(band);
+        }
+        if can.streams && back && halves(layer) {
+            return Self::Band(&HALF);
         }
         let tile = tile(if back { layer.input.channels } else { layer.output.channels });
         if tile.has_halo(layer, rows) { Self::Halo(tile) } else { Self::Gather(tile) }
@@ -402,9 +430,10 @@ impl Engine {
         let way = Way::of(layer, back, self.workspace.rows, self.device.abilities);
         let (grid, shared) = match way {
             Way::Band(band) => {
-                let work = chunk.rows * layer.input.height.div_ceil(Band::ROWS);
-                let blocks =
-                    (band.together * self.device.processors / chunk.slots).clamp(1, work.max(1));
+                let work = chunk.rows * layer.output.height.div_ceil(Band::ROWS);
+                let most = if self.precision == Precision::Float32 { 3 } else { band.together };
+                let together = band.together.min(most) * self.device.processors;
+                let blocks = (together / chunk.slots).clamp(1, work.max(1));
                 ((blocks, chunk.slots), band.shared)
             }
             Way::Halo(tile) | Way::Gather(tile) => {
@@ -531,5 +560,50 @@ impl Layer for Convolution {
             flag(again),
         ];
         engine.start("unpatch", (blocks(turn.lengths().0), 1), arguments)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{BANDS, EACH, Each, HALF, SOURCE, TILES, Way};
+    use crate::cuda::plan::Abilities;
+    use crate::model::{Convolution, Image};
+
+    /// A kernel is compiled where its name is wanted: it has to be in the source by that name.
+    #[test]
+    fn every_kernel_has_a_source() {
+        let mut names: Vec<&str> =
+            TILES.iter().flat_map(|t| t.names.iter().chain(&t.halo)).copied().collect();
+        names.extend(EACH.iter().map(|(name, ..)| *name));
+        names.extend(BANDS.iter().flat_map(|band| band.names));
+        names.push(HALF.names[1]);
+        for (inputs, outputs) in [(16, 16), (16, 32), (32, 32), (32, 64), (64, 64), (128, 128)] {
+            for (input, output) in [(32, 32), (32, 16), (16, 16), (16, 8), (8, 8)] {
+                for (kernel, padding) in [(1, 0), (3, 1)] {
+                    let image = |side, channels| Image { height: side, width: side, channels };
+                    let layer = Convolution {
+                        input: image(input, inputs),
+                        output: image(output, outputs),
+                        kernel,
+                        stride: input / output,
+                        padding,
+                        weight: 0,
+                        bias: 0,
+                        standardised: true,
+                    };
+                    names.push(Each::of(&layer, Abilities::ALL).name);
+                    for back in [false, true] {
+                        names.push(Way::of(&layer, back, 256, Abilities::ALL).name(back));
+                    }
+                }
+            }
+        }
+        names.sort_unstable();
+        names.dedup();
+        assert!(names.len() > 25, "{names:?}");
+        for name in names {
+            let wanted = format!("#ifdef WANTED_{name}\n");
+            assert!(SOURCE.contains(&wanted), "{name} is in no source");
+        }
     }
 }
