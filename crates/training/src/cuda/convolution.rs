@@ -567,7 +567,8 @@ impl Layer for Convolution {
 mod tests {
     use super::{BANDS, EACH, Each, HALF, SOURCE, TILES, Way};
     use crate::cuda::plan::Abilities;
-    use crate::model::{Convolution, Image};
+    use crate::data::Shape;
+    use crate::model::{Kind, ModelDescription};
 
     /// A kernel is compiled where its name is wanted: it has to be in the source by that name.
     #[test]
@@ -577,25 +578,15 @@ mod tests {
         names.extend(EACH.iter().map(|(name, ..)| *name));
         names.extend(BANDS.iter().flat_map(|band| band.names));
         names.push(HALF.names[1]);
-        for (inputs, outputs) in [(16, 16), (16, 32), (32, 32), (32, 64), (64, 64), (128, 128)] {
-            for (input, output) in [(32, 32), (32, 16), (16, 16), (16, 8), (8, 8)] {
-                for (kernel, padding) in [(1, 0), (3, 1)] {
-                    let image = |side, channels| Image { height: side, width: side, channels };
-                    let layer = Convolution {
-                        input: image(input, inputs),
-                        output: image(output, outputs),
-                        kernel,
-                        stride: input / output,
-                        padding,
-                        weight: 0,
-                        bias: 0,
-                        standardised: true,
-                    };
-                    names.push(Each::of(&layer, Abilities::ALL).name);
-                    for back in [false, true] {
-                        names.push(Way::of(&layer, back, 256, Abilities::ALL).name(back));
-                    }
-                }
+        for (width, side) in (1..=4).flat_map(|width| [8, 12, 32].map(|side| (width, side))) {
+            let model = ModelDescription::WideResnet { depth: 10, width, groups: 4 };
+            let image = Shape::Image { height: side, width: side, channels: 16 };
+            for operation in model.network(image, 5).unwrap().operations {
+                let Kind::Convolution(layer) = operation.kind else { continue };
+                names.push(Each::of(&layer, Abilities::ALL).name);
+                names.extend(
+                    [false, true].map(|back| Way::of(&layer, back, 256, Abilities::ALL).name(back)),
+                );
             }
         }
         names.sort_unstable();
