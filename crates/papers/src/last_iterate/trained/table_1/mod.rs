@@ -59,7 +59,7 @@ impl Trained {
     fn read(line: &str, scores: &Path) -> Result<Self, PaperError> {
         let numbers: Vec<f64> = line.split(',').filter_map(|cell| cell.parse().ok()).collect();
         let &[batch, steps, noise, seed, loss, before] = &numbers[..] else {
-            return Err(PaperError::Unusable(format!("`{line}` does not belong into this table")));
+            return Err(PaperError::Unusable(format!("`{line}` does not belong to this table")));
         };
         let audited = canaries::shown(&scores.with_file_name(canaries::file(batch, seed)))?;
         Ok(Self { cells: [batch, steps, noise, seed, loss], before, audited })
