@@ -136,18 +136,20 @@ class Unsupportedness:
 @dataclass(frozen=True, kw_only=True)
 class Sign:
     """What a person may sign about a run: ``statement`` is from the proven ``lens``, ``means``
-    says what an attacker can do, ``beside`` is the heuristic lens to read with it."""
+    says what an attacker can do, ``attribute`` what is known of a secret attribute (not to be signed),
+    ``beside`` is the heuristic lens to read with it."""
 
     lens: Lens
     statement: str
     means: str | None = None
+    attribute: str | None = None
     beside: Lens | None = None
 
     def to_dict(self) -> Document:
         return {key: value for key, value in vars(self).items() if value is not None}
 
     def __str__(self) -> str:
-        return f"{self.statement}." + (f" {self.means}" if self.means else "")
+        return " ".join([f"{self.statement}.", *filter(None, (self.means, self.attribute))])
 
 
 class Account(InJson, InRows, Sequence[Claim]):

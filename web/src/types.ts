@@ -36,7 +36,7 @@ export interface Account {
   schema: Schema;
   run: Record<string, unknown>;
   /** What may be signed, and what it means. */
-  sign?: { lens: Lens; statement: string; means?: string; beside?: string };
+  sign?: { lens: Lens; statement: string; means?: string; attribute?: string; beside?: string };
   claims: Claim[];
   unsupported: Unsupported[];
   asides?: { name: string; note: string; shown: string }[];

@@ -16,6 +16,9 @@ pub struct Sign {
     /// The same as what an attacker can do, where a true positive rate is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub means: Option<String>,
+    /// What is known of a secret attribute, where the question was about one. Nobody may sign it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub attribute: Option<String>,
     /// The heuristic lens to show beside it, which nobody may sign.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub beside: Option<LensName>,
@@ -62,8 +65,28 @@ impl Sign {
             Source::Lens(lens) if other.standing == Standing::Heuristic => Some(lens),
             _ => None,
         });
-        Some(Self { lens, statement, means, beside })
+        Some(Self { lens, statement, means, attribute: attribute(claims), beside })
     }
+}
+
+/// What an attacker learns of a secret attribute, from the bounds on it.
+fn attribute(claims: &[Claim]) -> Option<String> {
+    let bound = |quantity, side| {
+        claims.iter().find(move |claim| {
+            claim.secret == Secret::Attribute && claim.quantity == quantity && claim.side == side
+        })
+    };
+    let claim = bound(Quantity::BayesSecurity, Side::Lower)?;
+    let mut text =
+        format!("The attribute ({}): Bayes security {}.", claim.standing.as_str(), claim.shown());
+    let even = bound(Quantity::AttackAccuracy, Side::Upper).filter(|one| one.at.prior == Some(0.5));
+    if let Some(right) = even {
+        let percent = right.interval.at_most().percent();
+        text.push_str(&format!(
+            " At even odds an attacker guesses it right in at most {percent} % of cases."
+        ));
+    }
+    Some(text)
 }
 
 /// "one record", "3 records".
@@ -242,6 +265,40 @@ mod tests {
             means.contains("in 2 of 100,000 trainings on the second may find all 100,000"),
             "{means}"
         );
+    }
+
+    #[test]
+    fn an_attribute_has_a_line_of_its_own() {
+        let run = Run::builder().phase(1.0, 0.01, 1000).build().unwrap();
+        let epsilon = at(Some(1e-5), None);
+        let proven =
+            claim(LensName::Composition, Quantity::Epsilon, epsilon, Standing::Proven, 1.8);
+        let mut estimate = claim(
+            LensName::ClosedForm,
+            Quantity::BayesSecurity,
+            At::default(),
+            Standing::Estimate,
+            0.99,
+        );
+        estimate.secret = Secret::Attribute;
+        estimate.side = Side::Neither;
+        let mut bound = estimate.clone();
+        bound.standing = Standing::Heuristic;
+        bound.side = Side::Lower;
+        bound.interval = Interval::new(0.909857, 0.909857, 1.0);
+        let mut right = bound.clone();
+        right.quantity = Quantity::AttackAccuracy;
+        right.at.prior = Some(0.5);
+        right.side = Side::Upper;
+        right.interval = Interval::new(0.5, 0.54507141, 0.54507142);
+        let sign = Sign::of(&run, &[proven.clone(), estimate.clone(), bound, right]).unwrap();
+        assert_eq!(
+            sign.attribute.unwrap(),
+            "The attribute (heuristic): Bayes security >= 0.9098. At even odds an attacker \
+             guesses it right in at most 54.51 % of cases."
+        );
+        // An estimate is no bound.
+        assert_eq!(Sign::of(&run, &[proven, estimate]).unwrap().attribute, None);
     }
 
     #[test]

@@ -38,8 +38,8 @@ pub fn sign(account: &Account) -> String {
         None => wrap(vocabulary::NOTHING_TO_SIGN, "Sign: ", 6, WIDTH),
         Some(sign) => {
             let mut text = wrap(&format!("{}.", sign.statement), "Sign: ", 6, WIDTH);
-            if let Some(means) = &sign.means {
-                text.push_str(&wrap(means, "", 0, WIDTH));
+            for line in sign.means.iter().chain(&sign.attribute) {
+                text.push_str(&wrap(line, "", 0, WIDTH));
             }
             text
         }
