@@ -11,6 +11,7 @@
 use super::smooth::Smooth;
 use crate::arithmetic::{Ball, Magnitude};
 use crate::obstacle::{Obstacle, spend};
+use std::collections::{BTreeMap, HashMap};
 
 pub struct Count<const N: usize> {
     /// Weights belong to first, first + stride, ...
@@ -27,6 +28,9 @@ pub struct Count<const N: usize> {
 const LONGEST: usize = 60_000;
 /// Pairs of values of which a sum of laws may consist.
 const MOST_PAIRS: usize = 8_000_000;
+/// Units of work of one value of a smooth law, and of one product.
+const VALUE: f64 = 0.02;
+const PRODUCT: f64 = 2e-4;
 
 impl<const N: usize> Count<N> {
     pub fn certain(uses: u64) -> Self {
@@ -123,38 +127,49 @@ impl<const N: usize> Count<N> {
         depth: i64,
         v: f64,
     ) -> Result<Self, Obstacle> {
-        let mut smooth: Vec<Smooth<N>> = Vec::new();
+        let mut smooth: Vec<(u64, f64, Smooth<N>)> = Vec::new();
         let mut rest = Self::certain(certain);
         for (q, n) in binomials {
-            match Smooth::new(*n, *q, depth, v) {
-                Some(law) => smooth.push(law),
+            match Smooth::new(*n, *q, depth, v, 1) {
+                Some(law) => smooth.push((*n, *q, law)),
                 None => {
                     let law = Self::binomial(*n, *q, depth);
                     rest = law.and_then(|law| rest.plus(&law)).ok_or(TOO_MANY)?;
                 }
             }
         }
-        // The law of all is as smooth as its widest part.
-        smooth.sort_by_key(|law| law.stride);
-        let Some(widest) = smooth.pop() else { return Ok(rest) };
-        let mut points: Vec<(u64, Ball<N>)> = rest.points().collect();
+        // The law of all is as smooth as its widest part. Strides are multiples of the least one, so sums of
+        // values meet.
+        smooth.sort_by_key(|(.., law)| law.stride);
+        let Some(unit) = smooth.first().map(|(.., law)| law.stride) else { return Ok(rest) };
+        let mut laws = smooth
+            .into_iter()
+            .map(|(n, q, law)| match law.stride % unit {
+                0 => Ok(law),
+                _ => Smooth::new(n, q, depth, v, unit).ok_or(TOO_MANY),
+            })
+            .collect::<Result<Vec<_>, _>>()?;
+        let Some(widest) = laws.pop() else { return Ok(rest) };
+        let mut points: BTreeMap<u64, Ball<N>> = rest.points().collect();
         let mut outside = rest.outside;
-        for law in &smooth {
-            let values: Vec<(u64, Ball<N>)> = (law.first..=law.last)
-                .step_by(law.stride as usize)
-                .map(|j| (j, law.at(j)))
-                .collect();
-            if points.len() * values.len() > MOST_PAIRS {
+        for law in &laws {
+            let count = ((law.last - law.first) / law.stride + 1) as usize;
+            if points.len() * count > MOST_PAIRS {
                 return Err(TOO_MANY.into());
             }
-            let both = |(at, weight): &(u64, Ball<N>)| {
-                let (at, weight) = (*at, *weight);
-                values.iter().map(move |(j, value)| (at + j, weight * *value)).collect::<Vec<_>>()
-            };
-            points = points.iter().flat_map(both).collect();
+            spend(VALUE * count as f64 + PRODUCT * (points.len() * count) as f64)?;
+            let mut sums: BTreeMap<u64, Ball<N>> = BTreeMap::new();
+            for j in (law.first..=law.last).step_by(law.stride as usize) {
+                let value = law.at(j);
+                for (at, weight) in &points {
+                    let sum = sums.entry(at + j).or_insert(Ball::ZERO);
+                    *sum = *sum + *weight * value;
+                }
+            }
+            points = sums;
             outside = outside.plus(law.error);
         }
-        Self::spread(&widest, points, outside)
+        Self::spread(&widest, &points, outside)
     }
 
     /// The law of a smooth one and another, which is given by its points: at every stride-th value x, the sum over the
@@ -162,37 +177,44 @@ impl<const N: usize> Count<N> {
     /// [`super::smooth`] with a shifted function.
     fn spread(
         law: &Smooth<N>,
-        mut points: Vec<(u64, Ball<N>)>,
+        points: &BTreeMap<u64, Ball<N>>,
         outside: Magnitude,
     ) -> Result<Self, Obstacle> {
-        points.sort_by_key(|point| point.0);
-        let (Some(least), Some(most)) = (points.first(), points.last()) else {
+        let (Some((least, _)), Some((most, _))) =
+            (points.first_key_value(), points.last_key_value())
+        else {
             return Err("a law has at least one value".into());
         };
-        let (first, last) = (law.first + least.0, law.last + most.0);
+        let (first, last) = (law.first + least, law.last + most);
         let each = (law.last - law.first) / law.stride + 1;
         if points.len() as u64 * each > MOST_PAIRS as u64 {
             return Err(TOO_MANY.into());
         }
-        spend(0.02 * each as f64 + 2e-4 * (points.len() as u64 * each) as f64)?;
+        let mut known: HashMap<u64, Ball<N>> = HashMap::new();
         let mut weights = Vec::new();
         for x in (first..=last).step_by(law.stride as usize) {
             let mut sum = Ball::ZERO;
             let mut before: Option<(u64, Ball<N>)> = None;
-            for (at, weight) in points.iter().rev() {
-                let Some(j) = x.checked_sub(*at).filter(|j| (law.first..=law.last).contains(j))
-                else {
-                    before = None;
-                    continue;
-                };
-                // Neighbours by their ratio.
+            let (mut values, mut products) = (0, 0);
+            // Those whose x less the point lies in the window.
+            for (at, weight) in points.range(..=x - law.first).rev() {
+                let j = x - at;
+                if j > law.last {
+                    break;
+                }
+                // Neighbours by their ratio, the others once.
                 let value = match before {
-                    Some((known, value)) if known + 1 == j => value * law.ratio(known),
-                    _ => law.at(j),
+                    Some((last, value)) if last + 1 == j => value * law.ratio(last),
+                    _ => *known.entry(j).or_insert_with(|| {
+                        values += 1;
+                        law.at(j)
+                    }),
                 };
+                products += 1;
                 before = Some((j, value));
                 sum = sum + *weight * value;
             }
+            spend(VALUE * f64::from(values) + PRODUCT * f64::from(products))?;
             weights.push(sum);
         }
         // Sums of the other weights are at most 2.
