@@ -120,7 +120,9 @@ impl BinomialGaussian {
                 law.variance()
             )));
         }
-        Ok(Self { kind: Kind::Sampled(Box::new(Sums { law, variance, scale })) })
+        Ok(Self {
+            kind: Kind::Sampled(Box::new(Sums { law, variance, scale, longest: f64::INFINITY })),
+        })
     }
 }
 
