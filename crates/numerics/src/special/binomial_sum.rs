@@ -33,6 +33,9 @@ const DEPTH: f64 = 48.0;
 /// Tilts beyond this are not tried: e^theta is a double with room.
 const STEEPEST: f64 = 600.0;
 
+/// The error of a value that is no more than an upper bound, P' being at most 1.
+const UNKNOWN: f64 = 1e300;
+
 /// A sum of independent binomials.
 #[derive(Clone, Debug)]
 pub struct BinomialSum {
@@ -133,7 +136,7 @@ impl BinomialSum {
     /// its deviation. An increasing function: Newton's method in a bracket, from `guess`.
     fn tilt(&self, stiffness: f64, target: f64, guess: f64) -> f64 {
         let (mut low, mut high) = (-STEEPEST, STEEPEST);
-        let mut theta = guess.clamp(low, high);
+        let mut theta = if guess.is_nan() { 0.0 } else { guess.clamp(low, high) };
         for _ in 0..80 {
             let here = self.at(theta);
             let miss = stiffness * theta + here.shift - target;
@@ -175,7 +178,8 @@ impl BinomialSum {
         self.tilt(0.0, target, guess)
     }
 
-    /// ln P(S = k) and a bound on its absolute error, for whole k.
+    /// ln P(S = k) and a bound on its absolute error, for whole k. Where nothing is known from below, the error is huge and finite: no
+    /// product with 0 is then a number that is none.
     pub fn log_pmf(&self, k: f64) -> (f64, f64) {
         if let [law] = self.parts.as_slice() {
             return law.log_pmf(k);
@@ -207,7 +211,7 @@ impl BinomialSum {
             + theta.abs() * (residual_error + ROUND * 2.0 * residual.abs())
             + ROUND * ((20.0 + 2.0 * count) * entropy + 40.0 * theta.abs() * shift.abs())
             + 4.0 * ROUND * value.abs();
-        (value, if error.is_finite() { error } else { f64::INFINITY })
+        (value, if error < UNKNOWN { error } else { UNKNOWN })
     }
 
     /// ln P'(S = k) and its error, from K - k, which is at most a part of a count or of a deviation.
@@ -274,7 +278,7 @@ impl BinomialSum {
         let error = error + m * alias + ROUND * (l + 4.0) * (1.0 + 2.0 * sizes);
         let relative = error / mass;
         if !(mass > 0.0 && relative < 0.25) {
-            return (0.0, f64::INFINITY);
+            return (0.0, UNKNOWN);
         }
         let log = ln(mass) - ln(m);
         (log, 1.5 * relative + 4.0 * ROUND * (1.0 + ln(m)))
