@@ -2,7 +2,7 @@
 //! in 90-digit arithmetic with the exact doubles, repeated at another tilt and step; closed forms
 //! of one step in 60 digits; for two single steps nested quadrature in 40 digits, in both orders.
 
-use accounting::pairs::Composed;
+use accounting::pairs::{BinomialGaussian, Composed};
 use accounting::{Order, Pair, directions};
 use vocabulary::{Direction, Interval, Run};
 
@@ -252,4 +252,27 @@ fn the_largest_loss_is_rounded_up() {
         let found = composed(&[(noise, rate, steps)], group).epsilon(delta, Order::Add).unwrap();
         assert!(found.upper >= largest, "{found:?} {largest}");
     }
+}
+
+/// Last iterates of two rates whose thresholds lie where a table of counts has no entry. References: sums over both counts in 50-digit
+/// arithmetic, with the tails of a normal law.
+#[test]
+fn thresholds_far_from_the_usual_counts() {
+    let last = |phases: Phases<'_>| {
+        let run = phases.iter().fold(Run::builder(), |run, &(s, q, t)| run.phase(s, q, t));
+        BinomialGaussian::for_run(&run.build().unwrap()).unwrap()
+    };
+    let pair = last(&[(0.5, 0.3, 2000), (2.0, 0.05, 5000)]);
+    holds(pair.delta(40.61788214217299, Order::Add).unwrap(), 9.999_999_999_999_967_26e-6, 1e-10);
+    let found = pair.delta(42.86544677402054, Order::Remove).unwrap();
+    holds(found, 9.999_999_999_999_957_32e-6, 1e-10);
+    let pair = last(&[(0.4, 0.6, 3000), (1.0, 0.999999, 40)]);
+    holds(pair.delta(1719.044520498723, Order::Add).unwrap(), 9.999_999_999_099_511_26e-31, 1e-8);
+    let found = pair.delta(4760.526152408382, Order::Remove).unwrap();
+    holds(found, 9.999_999_999_999_347_05e-31, 1e-8);
+    // No table is made of these.
+    let pair = last(&[(1.0, 0.3, 20_000), (2.0, 0.01, 20_000)]);
+    holds(pair.delta(288.12222871234667, Order::Add).unwrap(), 9.999_999_999_999_976_88e-9, 1e-10);
+    let found = pair.delta(304.4189559430237, Order::Remove).unwrap();
+    holds(found, 9.999_999_999_999_927_7e-9, 1e-10);
 }

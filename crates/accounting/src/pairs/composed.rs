@@ -16,6 +16,7 @@
 
 mod contour;
 mod crossing;
+mod extremes;
 
 use super::ends::{check_probability, complement};
 use super::one_step::{OneStep, lost};

@@ -73,6 +73,11 @@ impl Binomial {
         self.mean
     }
 
+    /// What the rounded product n q leaves of its exact value.
+    pub(super) fn mean_rest(&self) -> f64 {
+        self.mean_rest
+    }
+
     /// n q (1 - q).
     pub fn variance(&self) -> f64 {
         self.mean * (1.0 - self.rate)

@@ -3,6 +3,7 @@
 //! Each function states its error bound. `ROUND` is the unit those bounds are counted in.
 
 mod binomial;
+mod binomial_sum;
 mod gamma;
 mod logarithms;
 #[doc(hidden)]
@@ -11,6 +12,7 @@ mod normal;
 mod quantile;
 
 pub use binomial::{Binomial, relative_entropy_term};
+pub use binomial_sum::BinomialSum;
 pub use gamma::{HALF_LN_TWO_PI, ln_gamma, stirling_remainder};
 pub use logarithms::{log_add_exp, log_sub_exp, log_sum_exp, log1mexp};
 pub use normal::{

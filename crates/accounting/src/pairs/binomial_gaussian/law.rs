@@ -1,105 +1,152 @@
 //! How often the record is in a batch: a binomial, or a sum of binomials of several phases.
 //!
-//! A sum of binomials with different rates has no formula; it is tabulated where its probability
-//! is above e^-345 of the largest, by convolving such windows. All numbers are positive, so each
-//! entry keeps its relative accuracy; what lies outside the window is bounded and reported.
+//! A sum of binomials with different rates has no formula. Any of its probabilities is a Fourier inversion after a tilt
+//! ([`BinomialSum`]), some microseconds each. Where the whole middle costs less than that, it is a table: windows of the binomials, convolved.
+//! All numbers are positive, so each entry keeps its relative accuracy, but for what lies outside of the windows.
 
 use crate::AccountingError;
 use numerics::elementary::{exp, ln};
-use numerics::special::{Binomial, ROUND};
+use numerics::special::{Binomial, BinomialSum, ROUND};
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
 
-/// Probabilities below this (logarithm, relative to the largest) are left out of tables.
+/// Probabilities below this (logarithm, relative to the largest) are left out of windows.
 const DEPTH: f64 = 345.0;
-/// Most multiplications a table may cost (about half a second).
-const LARGEST_WORK: f64 = 1e9;
+/// Entries of a table are above this: what is left out of windows is next to nothing beside them.
+const KEPT: f64 = 270.0;
+/// Most multiplications a table may cost, for each part (half a millisecond).
+const LARGEST_WORK: f64 = 2e6;
 
 /// A log-concave law on smallest..=largest.
 #[derive(Clone, Debug)]
 pub(super) enum CountLaw {
     One(Binomial),
-    Sum(CountTable),
+    Sum(Arc<Several>),
 }
 
-/// Probabilities first..first+len.
+/// Sure uses, and binomials with different rates.
+#[derive(Debug)]
+pub(super) struct Several {
+    certain: f64,
+    uses: BinomialSum,
+    table: Option<CountTable>,
+    log_none: (f64, f64),
+    /// Counts that were inverted: neighbouring thresholds want the same ones.
+    inverted: Mutex<HashMap<u64, (f64, f64)>>,
+}
+
+/// Probabilities first..=last.
 #[derive(Clone, Debug)]
-pub(super) struct CountTable {
+struct CountTable {
     first: f64,
+    last: f64,
     /// ln P(k).
     logs: Vec<f64>,
     /// P(k+1)/P(k), one fewer.
     ratios: Vec<f64>,
-    mean: f64,
-    variance: f64,
     /// Bound on the relative error of each entry.
     error: f64,
-    /// ln of a bound on the mass outside.
-    outside: f64,
-    /// ln P(0), exactly summed.
-    log_none: f64,
 }
 
 impl CountLaw {
     /// `certain` sure uses plus the binomials (rate, draws); at least one binomial.
     ///
     /// # Errors
-    /// `OutsideDomain` where a sum of several laws would be too large a table.
+    /// `OutsideDomain` where there is none, or one that is no law.
     pub(super) fn new(certain: u64, parts: &[(f64, u64)]) -> Result<Self, AccountingError> {
         let laws: Option<Vec<Binomial>> =
             parts.iter().map(|&(rate, draws)| Binomial::new(draws, rate)).collect();
-        let laws = laws.filter(|laws| !laws.is_empty()).ok_or_else(|| {
+        let uses = laws.as_deref().and_then(BinomialSum::new).ok_or_else(|| {
             AccountingError::outside_domain(
                 "a phase has no valid number of draws or rate".to_owned(),
             )
         })?;
-        if let (0, [law]) = (certain, laws.as_slice()) {
+        if let (0, [law]) = (certain, uses.parts()) {
             return Ok(CountLaw::One(*law));
         }
-        CountTable::sum(certain, &laws).map(CountLaw::Sum)
+        let certain = certain as f64;
+        let table = CountTable::of(certain, uses.parts());
+        let log_none = if certain > 0.0 { (f64::NEG_INFINITY, 0.0) } else { uses.log_pmf(0.0) };
+        let inverted = Mutex::default();
+        Ok(CountLaw::Sum(Arc::new(Several { certain, uses, table, log_none, inverted })))
+    }
+
+    /// Uses that are sure, and the binomials of the others.
+    pub(super) fn parts(&self) -> (f64, &[Binomial]) {
+        match self {
+            CountLaw::One(law) => (0.0, std::slice::from_ref(law)),
+            CountLaw::Sum(several) => (several.certain, several.uses.parts()),
+        }
     }
 
     pub(super) fn smallest(&self) -> f64 {
         match self {
             CountLaw::One(_) => 0.0,
-            CountLaw::Sum(table) => table.first,
+            CountLaw::Sum(several) => several.certain,
         }
     }
 
     pub(super) fn largest(&self) -> f64 {
         match self {
             CountLaw::One(law) => law.trials(),
-            CountLaw::Sum(table) => table.first + table.ratios.len() as f64,
+            CountLaw::Sum(several) => several.certain + several.uses.trials(),
         }
     }
 
     pub(super) fn mean(&self) -> f64 {
         match self {
             CountLaw::One(law) => law.mean(),
-            CountLaw::Sum(table) => table.mean,
+            CountLaw::Sum(several) => several.certain + several.uses.mean(),
         }
     }
 
     pub(super) fn variance(&self) -> f64 {
         match self {
             CountLaw::One(law) => law.variance(),
-            CountLaw::Sum(table) => table.variance,
+            CountLaw::Sum(several) => several.uses.variance(),
         }
     }
 
-    /// P(k+1)/P(k), within 6 roundings apart from `entry_error`.
+    /// The counts whose neighbours' ratios are known beforehand, if `k` is one of them.
+    #[inline]
+    pub(super) fn ratios_around(&self, k: f64) -> Option<(f64, f64)> {
+        let range = match self {
+            CountLaw::One(law) => (0.0, law.trials()),
+            CountLaw::Sum(several) => several.table.as_ref().map(|t| (t.first, t.last))?,
+        };
+        (range.0 <= k && k <= range.1).then_some(range)
+    }
+
+    /// P(k+1)/P(k) of two counts in a range of [`CountLaw::ratios_around`], within 6 roundings apart from `entry_error`.
     #[inline]
     pub(super) fn ratio(&self, k: f64) -> f64 {
         match self {
             CountLaw::One(law) => law.ratio(k),
-            CountLaw::Sum(table) => {
-                table.ratios.get((k - table.first) as usize).copied().unwrap_or(0.0)
+            CountLaw::Sum(several) => {
+                let table = several.table.as_ref();
+                let ratio = table.and_then(|t| t.ratios.get((k - t.first) as usize));
+                ratio.copied().unwrap_or(0.0)
             }
         }
     }
 
-    /// ln of the ratio; minus infinity at the end of the support.
+    /// About ln of the ratio, for smallest <= k < largest: where the largest term is.
     #[inline]
     pub(super) fn log_ratio(&self, k: f64) -> f64 {
-        ln(self.ratio(k))
+        match self {
+            CountLaw::One(law) => ln(law.ratio(k)),
+            CountLaw::Sum(several) => several.uses.log_ratio(k - several.certain),
+        }
+    }
+
+    /// The k with the largest P(k) e^(-(y-k)^2 / 2v), or one beside it, where there is a short way to it.
+    pub(super) fn peak_with(&self, y: f64, v: f64) -> Option<f64> {
+        match self {
+            CountLaw::One(_) => None,
+            CountLaw::Sum(several) => {
+                Some(several.certain + several.uses.peak_with(y - several.certain, v))
+            }
+        }
     }
 
     /// Relative error of P(k)/P(j) beyond what the rounding of the ratios between them explains.
@@ -107,7 +154,7 @@ impl CountLaw {
     pub(super) fn entry_error(&self) -> f64 {
         match self {
             CountLaw::One(_) => 0.0,
-            CountLaw::Sum(table) => 2.0 * table.error,
+            CountLaw::Sum(several) => several.table.as_ref().map_or(0.0, |t| 2.0 * t.error),
         }
     }
 
@@ -115,11 +162,14 @@ impl CountLaw {
     pub(super) fn log_pmf(&self, k: f64) -> (f64, f64) {
         match self {
             CountLaw::One(law) => law.log_pmf(k),
-            CountLaw::Sum(table) => {
-                let value = table.logs.get((k - table.first) as usize).copied();
-                let value = value.unwrap_or(f64::NEG_INFINITY);
-                (value, table.error + 4.0 * ROUND * (1.0 + value.abs()))
-            }
+            CountLaw::Sum(several) => match &several.table {
+                Some(table) if table.first <= k && k <= table.last => {
+                    let value = table.logs.get((k - table.first) as usize).copied();
+                    let value = value.unwrap_or(f64::NEG_INFINITY);
+                    (value, 1.1 * table.error + 4.0 * ROUND * (1.0 + value.abs()))
+                }
+                _ => several.invert(k - several.certain),
+            },
         }
     }
 
@@ -127,17 +177,22 @@ impl CountLaw {
     pub(super) fn log_none(&self) -> (f64, f64) {
         match self {
             CountLaw::One(law) => law.log_pmf(0.0),
-            CountLaw::Sum(table) => (table.log_none, 8.0 * ROUND * table.log_none.abs().min(1e300)),
+            CountLaw::Sum(several) => several.log_none,
         }
     }
+}
 
-    /// ln of a bound on the mass outside smallest..=largest.
-    #[inline]
-    pub(super) fn outside(&self) -> f64 {
-        match self {
-            CountLaw::One(_) => f64::NEG_INFINITY,
-            CountLaw::Sum(table) => table.outside,
-        }
+impl Several {
+    /// ln P of this many uses that are not sure: the same number whether it is kept or not.
+    fn invert(&self, uses: f64) -> (f64, f64) {
+        let known = self.inverted.lock().ok().and_then(|kept| kept.get(&uses.to_bits()).copied());
+        known.unwrap_or_else(|| {
+            let found = self.uses.log_pmf(uses);
+            if let Ok(mut kept) = self.inverted.lock() {
+                kept.insert(uses.to_bits(), found);
+            }
+            found
+        })
     }
 }
 
@@ -200,45 +255,37 @@ impl Window {
 }
 
 impl CountTable {
-    fn sum(certain: u64, laws: &[Binomial]) -> Result<Self, AccountingError> {
+    /// The middle of the law, where it costs little.
+    fn of(certain: f64, laws: &[Binomial]) -> Option<Self> {
         let width = |law: &Binomial| {
             (2.2 * (2.0 * DEPTH * law.variance()).sqrt() + 2.0 * DEPTH).min(law.trials())
         };
-        let mut total = 0.0;
-        let mut work = 0.0;
+        let (mut total, mut work) = (0.0, 0.0);
         for law in laws {
             work += total * width(law);
             total += width(law);
         }
-        if work > LARGEST_WORK {
-            return Err(AccountingError::outside_domain(format!(
-                "phases with {} different sample rates and so many steps need {work:.1e} operations for the law \
-                 of the record's uses; give them one sample rate or fewer steps",
-                laws.len()
-            )));
+        if work > LARGEST_WORK * laws.len() as f64 {
+            return None;
         }
-        let sum = laws.iter().map(Window::of).reduce(Window::convolve);
-        let Some(Window { first, values, log_largest, error }) = sum else {
-            return Err(AccountingError::outside_domain(
-                "a run without phases has no law".to_owned(),
-            ));
-        };
-        // Each window's two tails are geometric from e^-345 on, with a ratio no closer to 1 than
-        // one part in the window's length.
-        let outside = log_largest.max(0.0) - DEPTH + ln(8.0 * total * (laws.len() + 1) as f64);
-        Ok(Self {
-            first: certain as f64 + first,
+        let windows: Vec<Window> = laws.iter().map(Window::of).collect();
+        let lengths: usize = windows.iter().map(|window| window.values.len()).sum();
+        let Window { first, values, log_largest, error } =
+            windows.into_iter().reduce(Window::convolve)?;
+        // Laws are log-concave, so the tails of each window, and of each sum of some of them, are geometric from e^-345 of its largest
+        // value on, with a ratio no closer to 1 than one part in its length: at most that length times e^-345 on either side.
+        let outside = ln(4.0 * lengths as f64 * laws.len() as f64) - DEPTH;
+        let kept = |value: &f64| *value > exp(-KEPT);
+        let start = values.iter().position(kept)?;
+        let end = values.iter().rposition(kept)?;
+        let values = values.get(start..=end)?;
+        let first = certain + first + start as f64;
+        Some(Self {
+            first,
+            last: first + (end - start) as f64,
             ratios: values.windows(2).map(|pair| pair[1] / pair[0]).collect(),
             logs: values.iter().map(|value| ln(*value) + log_largest).collect(),
-            mean: certain as f64 + laws.iter().map(Binomial::mean).sum::<f64>(),
-            variance: laws.iter().map(Binomial::variance).sum(),
-            error,
-            outside,
-            log_none: if certain > 0 {
-                f64::NEG_INFINITY
-            } else {
-                laws.iter().map(|law| law.log_pmf(0.0).0).sum()
-            },
+            error: error + exp(outside + KEPT - log_largest),
         })
     }
 }
@@ -247,26 +294,48 @@ impl CountTable {
 mod tests {
     use super::*;
 
-    /// Two binomials of one rate are one binomial: the table against Loader's form.
+    /// Two binomials of one rate are one binomial: table and inversion against Loader's form, and against each other.
     #[test]
     fn sum_of_equal_rates_is_a_binomial() {
-        let (one, two) = (Binomial::new(300, 0.02).unwrap(), Binomial::new(700, 0.02).unwrap());
         let both = Binomial::new(1000, 0.02).unwrap();
-        let table = CountLaw::Sum(CountTable::sum(0, &[one, two]).unwrap());
+        let parts = [(0.02, 300), (0.02, 700)];
+        let table = CountLaw::new(0, &parts).unwrap();
+        let (first, last) = table.ratios_around(20.0).unwrap();
+        assert!(first == 0.0 && last > 150.0 && last < 400.0, "{first} {last}");
         assert!((table.log_none().0 - both.log_pmf(0.0).0).abs() < 1e-14);
-        for k in [0.0, 1.0, 20.0, 50.0, 100.0, 150.0] {
+        for k in 0..=1000 {
+            let k = f64::from(k);
             let ((got, error), (want, slack)) = (table.log_pmf(k), both.log_pmf(k));
             assert!((got - want).abs() <= error + slack, "{k}: {got} {want} {error:e}");
-            assert!(error < 1e-12);
+            // 60 roundings of theta (k - mean), which is at most three times the logarithm, and 24 of that.
+            assert!(error < 2.5e-14 * want.abs().max(100.0), "{k}: {error:e}");
         }
-        let shifted = CountLaw::Sum(CountTable::sum(5, &[one, two]).unwrap());
+        let shifted = CountLaw::new(5, &parts).unwrap();
         assert_eq!(shifted.log_pmf(25.0), table.log_pmf(20.0));
+        assert_eq!(shifted.log_pmf(805.0), table.log_pmf(800.0));
         assert_eq!(shifted.log_none().0, f64::NEG_INFINITY);
     }
 
+    /// Different rates: the two ways to one number.
     #[test]
-    fn tables_of_many_operations_are_refused() {
-        let law = |rate| Binomial::new(1_000_000_000, rate).unwrap();
-        assert!(CountTable::sum(0, &[law(0.1), law(0.2)]).is_err());
+    fn tables_and_inversions_agree() {
+        let parts = [(0.02, 3000), (0.3, 100), (1.0 - 1e-6, 40)];
+        let law = CountLaw::new(0, &parts).unwrap();
+        let (first, last) = law.ratios_around(120.0).unwrap();
+        let CountLaw::Sum(several) = &law else { panic!("three rates") };
+        let mut k = first;
+        while k <= last {
+            let ((got, error), (want, slack)) = (law.log_pmf(k), several.uses.log_pmf(k));
+            assert!((got - want).abs() <= error + slack, "{k}: {got} {want} {error:e} {slack:e}");
+            k += 1.0;
+        }
+        assert!(last > 300.0, "{last}");
+    }
+
+    #[test]
+    fn tables_of_many_operations_are_not_made() {
+        let law = CountLaw::new(0, &[(0.1, 1_000_000_000), (0.2, 1_000_000_000)]).unwrap();
+        assert_eq!(law.ratios_around(3e8), None);
+        assert!(law.log_pmf(3e8).1 < 1e-10);
     }
 }

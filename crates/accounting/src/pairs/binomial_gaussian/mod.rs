@@ -120,7 +120,9 @@ impl BinomialGaussian {
                 law.variance()
             )));
         }
-        Ok(Self { kind: Kind::Sampled(Box::new(Sums { law, variance, scale })) })
+        Ok(Self {
+            kind: Kind::Sampled(Box::new(Sums { law, variance, scale, longest: f64::INFINITY })),
+        })
     }
 }
 
@@ -250,6 +252,9 @@ impl Sums {
             }
         };
         let (low, mid, high) = (loss_at(below), loss_at(middle), loss_at(above));
+        if [low, mid, high].iter().any(|loss| (loss.value + loss.error).is_nan()) {
+            return Err(not_enclosed(format!("last-iterate epsilon at delta {delta:e}")));
+        }
         Ok(match order {
             Order::Remove => Interval::new(
                 (low.value - low.error).max(0.0),

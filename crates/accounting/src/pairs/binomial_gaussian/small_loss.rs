@@ -1,5 +1,6 @@
 //! The log-likelihood ratio with relative accuracy where it is small.
 
+use super::law::CountLaw;
 use super::sums::{Log, NEGLIGIBLE, Sum, Sums};
 use numerics::elementary::{exp, exp_m1, ln_1p};
 use numerics::special::ROUND;
@@ -30,11 +31,12 @@ impl Sums {
         take(anchor, 1.0, 0.0);
         let mut left_out = 0.0;
         let stride = self.stride_at(y, anchor);
-        for up in [true, false].into_iter().filter(|_| stride > 1.0) {
+        let by_ratios = stride <= 1.0 && matches!(self.law, CountLaw::One(_));
+        for up in [true, false].into_iter().filter(|_| !by_ratios) {
             let (mut k, mut log_b) = (anchor, 0.0);
             loop {
                 k += if up { stride } else { -stride };
-                if k < 0.0 || k > self.law.largest() {
+                if k < self.law.smallest() || k > self.law.largest() {
                     break;
                 }
                 let (log, log_error) = self.law.log_pmf(k);
@@ -52,8 +54,8 @@ impl Sums {
                 }
             }
         }
-        for up in [true, false].into_iter().filter(|_| stride <= 1.0) {
-            let (mut k, mut b, mut drift) = (anchor, 1.0, self.law.entry_error());
+        for up in [true, false].into_iter().filter(|_| by_ratios) {
+            let (mut k, mut b, mut drift) = (anchor, 1.0, 0.0);
             let last = if up { self.law.largest() } else { least };
             while k != last {
                 let ratio = if up { self.law.ratio(k) } else { 1.0 / self.law.ratio(k - 1.0) };
@@ -77,8 +79,7 @@ impl Sums {
         left_out += lost / stride;
         let scale = exp(log_pmf) * stride;
         let value = sum.get() * scale;
-        let outside = exp(self.law.outside()) * (1.0 + exp(0.5 * y * y / self.variance));
-        let error = (error + left_out + (pmf_error + 4.0 * ROUND) * size) * scale + outside;
+        let error = (error + left_out + (pmf_error + 4.0 * ROUND) * size) * scale;
         if !(value.is_finite() && error.is_finite() && value > -0.9) {
             return None;
         }

@@ -1,7 +1,7 @@
 //! Every m-th term of a sum over the count stands for all of them, with a bound on the difference.
 //!
-//! **Lemma.** Let b_k be Bin(n, q), phi the normal density, v = s^2. For real lambda let M = E e^(lambda K), q' the
-//! rate with odds e^lambda q/(1-q), V = n q'(1-q'). Then for every residue r and every m >= 7
+//! **Lemma.** Let b_k be the law of K, a sure number plus binomials Bin(n, q), phi the normal density, v = s^2. For real lambda let
+//! M = E e^(lambda K), q' the rate with odds e^lambda q/(1-q), V the sum of n q'(1-q'). Then for every residue r and every m >= 7
 //!
 //! ```text
 //! |m sum_(k = r mod m) b_k phi((y-k)/s) - sum_k b_k phi((y-k)/s)| <= M e^(-lambda y + lambda^2 v/2) E / sqrt(2 pi),
@@ -9,10 +9,10 @@
 //! ```
 //!
 //! *Proof.* The difference is the sum over l = 1 .. m-1 of e^(-i theta r) sum_k b_k phi((y-k)/s) e^(i theta k),
-//! theta = 2 pi l/m. Here b_k = M e^(-lambda k) Bin(n, q')(k), and e^(-lambda k) phi((y-k)/s) =
+//! theta = 2 pi l/m. Here b_k = M e^(-lambda k) b'_k, b' the law with the rates q', and e^(-lambda k) phi((y-k)/s) =
 //! e^(-lambda y + lambda^2 v/2) phi(z/s), z = k - y + lambda v. With sqrt(2 pi) phi(z/s) = s/sqrt(2 pi) times
 //! the integral of e^(-v u^2/2) e^(iuz) over u, the inner sum is at most M e^(-lambda y + lambda^2 v/2)/sqrt(2 pi)
-//! times s/sqrt(2 pi) times the integral of e^(-v u^2/2) |1 - q' + q' e^(i(theta+u))|^n, whose last factor is at most
+//! times s/sqrt(2 pi) times the integral of e^(-v u^2/2) times the product of all |1 - q' + q' e^(i(theta+u))|^n, which is at most
 //! e^(-V(1 - cos(theta+u))). theta is at least d = 2 pi/m away from multiples of 2 pi, so theta + u is at least
 //! d - |u| away; 1 - cos rises up to pi and is at least 0.45 a^2 for |a| <= 1; d < 0.9. Split e^(-v u^2/2) into
 //! e^(-0.45 v u^2) and e^(-0.05 v u^2): the latter integrates to 1/sqrt(0.1) < 3.17, and
@@ -25,7 +25,7 @@
 use super::law::CountLaw;
 use super::sums::{Step, Sums};
 use numerics::elementary::{exp, exp_m1, ln, ln_1p};
-use numerics::special::{Binomial, HALF_LN_TWO_PI, ROUND};
+use numerics::special::{HALF_LN_TWO_PI, ROUND};
 use std::f64::consts::PI;
 
 /// x of the lemma is at least this: differences below 1e-25 of the largest terms.
@@ -42,16 +42,18 @@ struct Tilt {
 }
 
 impl Tilt {
-    fn new(law: &Binomial, lambda: f64) -> Self {
-        let (n, q) = (law.trials(), law.rate());
-        let growth = q * exp_m1(lambda);
-        let tilted = q * exp(lambda) / (1.0 + growth);
-        Self {
-            lambda,
-            log_moment: n * ln_1p(growth),
-            // Rounded down: a few roundings of q', far fewer of n.
-            variance: n * tilted * ((1.0 - q) / (1.0 + growth)) * (1.0 - 1e-12),
+    fn new(law: &CountLaw, lambda: f64) -> Self {
+        let (certain, parts) = law.parts();
+        let (mut log_moment, mut variance) = (certain * lambda, 0.0);
+        for part in parts {
+            let (n, q) = (part.trials(), part.rate());
+            let growth = q * exp_m1(lambda);
+            let tilted = q * exp(lambda) / (1.0 + growth);
+            log_moment += n * ln_1p(growth);
+            variance += n * tilted * ((1.0 - q) / (1.0 + growth));
         }
+        // Rounded down: a few roundings of each q', and one for each of at most a thousand parts.
+        Self { lambda, log_moment, variance: variance * (1.0 - 1e-12) }
     }
 
     /// x of the lemma times (m / 2 pi)^2.
@@ -62,28 +64,28 @@ impl Tilt {
 
 impl Sums {
     /// The tilts whose bounds are used at y: of the terms, of upper and of lower tails, and none.
-    fn tilts(&self, law: &Binomial, y: f64, anchor: f64) -> [Tilt; 4] {
+    fn tilts(&self, y: f64, anchor: f64) -> [Tilt; 4] {
         let lambda = (y - anchor) / self.variance;
         // Tails of order one: any small tilt, in units of the distance from the mean.
-        let unit = (self.scale + (y - law.mean()).abs()).recip();
-        [lambda, lambda.max(unit), lambda.min(-unit), 0.0].map(|lambda| Tilt::new(law, lambda))
+        let unit = (self.scale + (y - self.law.mean()).abs()).recip();
+        [lambda, lambda.max(unit), lambda.min(-unit), 0.0]
+            .map(|lambda| Tilt::new(&self.law, lambda))
     }
 
     /// How many counts one term may stand for; 1 where every term is needed.
     pub(super) fn stride_at(&self, y: f64, anchor: f64) -> f64 {
-        let CountLaw::One(law) = &self.law else { return 1.0 };
         // The usual short sums.
         if self.law.variance().min(self.variance) < 60.0 {
             return 1.0;
         }
-        let tilts = self.tilts(law, y, anchor);
+        let tilts = self.tilts(y, anchor);
         let least =
             tilts.iter().map(|tilt| tilt.depth(self.variance)).fold(f64::INFINITY, f64::min);
         let stride = (2.0 * PI * (least / DEPTH).sqrt()).floor();
         let sane = tilts.iter().all(|tilt| {
             tilt.log_moment.abs() < 1e9 && (tilt.lambda * y).abs() < 1e9 && tilt.lambda.abs() < 1.0
         });
-        if sane && stride >= LEAST { stride } else { 1.0 }
+        if sane && stride >= LEAST { stride.min(self.longest) } else { 1.0 }
     }
 
     /// ln E of the lemma, rounded up.
@@ -94,11 +96,10 @@ impl Sums {
 
     /// A bound on what the stride changes in sum_k b_k phi(x_k), as a part of the anchor's term.
     pub(super) fn lost_weights(&self, y: f64, anchor: f64, stride: f64) -> f64 {
-        let CountLaw::One(law) = &self.law else { return 0.0 };
         if stride <= 1.0 {
             return 0.0;
         }
-        let tilt = Tilt::new(law, (y - anchor) / self.variance);
+        let tilt = Tilt::new(&self.law, (y - anchor) / self.variance);
         // -lambda y + lambda^2 v/2 + x_0^2/2 = -lambda anchor.
         let log = tilt.log_moment - tilt.lambda * anchor - self.law.log_pmf(anchor).0;
         // The logarithms are at most 1e9: off by less than 1e-5.
@@ -107,11 +108,10 @@ impl Sums {
 
     /// ln of a bound on what the stride changes in sum_k b_k P(N > x_k) (or of P(N < x_k)).
     pub(super) fn log_lost_tail(&self, y: f64, anchor: f64, stride: f64, above: bool) -> f64 {
-        let CountLaw::One(law) = &self.law else { return f64::NEG_INFINITY };
         if stride <= 1.0 {
             return f64::NEG_INFINITY;
         }
-        let [_, upper, lower, _] = self.tilts(law, y, anchor);
+        let [_, upper, lower, _] = self.tilts(y, anchor);
         let tilt = if above { upper } else { lower };
         let lambda = tilt.lambda;
         tilt.log_moment - lambda * y + 0.5 * lambda * lambda * self.variance
@@ -123,38 +123,46 @@ impl Sums {
 
     /// A bound on what the stride changes in sum_k b_k.
     pub(super) fn lost_mass(&self, stride: f64) -> f64 {
-        let CountLaw::One(law) = &self.law else { return 0.0 };
         if stride <= 1.0 {
             return 0.0;
         }
         // With the noise of the run in place of none the bound is larger.
-        exp(self.log_lost(&Tilt::new(law, 0.0), stride))
+        exp(self.log_lost(&Tilt::new(&self.law, 0.0), stride))
     }
 
-    /// As [`Sums::walk`], over every `stride`-th count.
+    /// As [`Sums::walk`], over every `stride`-th count beyond `from`, a count with what a walk to it has lost.
     pub(super) fn stride_walk(
         &self,
         y: f64,
         anchor: f64,
+        (from, lost): (f64, f64),
         stride: f64,
         up: bool,
         mut visit: impl FnMut(Step) -> bool,
     ) -> bool {
         let (log_anchor, anchor_error) = self.law.log_pmf(anchor);
-        let (mut log_before, mut log_w_before) = (log_anchor, 0.0);
-        let mut k = anchor;
+        let log_weight = |k: f64, log_pmf: f64| {
+            let shift = k - anchor;
+            // (y - anchor)^2 - (y - k)^2 over 2v.
+            (log_pmf - log_anchor) + shift * ((y - k) + 0.5 * shift) / self.variance
+        };
+        let (mut log_before, from_error) = self.law.log_pmf(from);
+        let mut log_w_before = log_weight(from, log_before);
+        // A sum of masses is a product of ratios, with three roundings each.
+        let mut lost = lost + from_error;
+        let mut k = from;
         loop {
+            lost += 4.0 * ROUND;
             k += if up { stride } else { -stride };
             if k < self.law.smallest() || k > self.law.largest() {
                 return false;
             }
             let (log_pmf, error) = self.law.log_pmf(k);
             let shift = k - anchor;
-            // (y - anchor)^2 - (y - k)^2 over 2v.
-            let exponent = shift * ((y - k) + 0.5 * shift) / self.variance;
             let size = shift.abs() * ((y - k).abs() + 0.5 * shift.abs()) / self.variance;
-            let log_w = (log_pmf - log_anchor) + exponent;
-            let drift = anchor_error
+            let log_w = log_weight(k, log_pmf);
+            let drift = lost
+                + anchor_error
                 + error
                 + ROUND * (8.0 + 6.0 * size + 4.0 * (log_pmf.abs() + log_anchor.abs()));
             let step = Step {
@@ -184,8 +192,10 @@ mod tests {
             law: CountLaw::new(0, parts).unwrap(),
             variance,
             scale: variance.sqrt(),
+            longest: f64::INFINITY,
         };
-        (sums(&[(rate, n)]), sums(&[(rate, n / 3), (rate, n - n / 3)]))
+        let table = sums(&[(rate, n / 3), (rate, n - n / 3)]);
+        (sums(&[(rate, n)]), Sums { longest: 1.0, ..table })
     }
 
     #[track_caller]
@@ -240,7 +250,7 @@ mod tests {
         for stride in [20.0, 30.0, 45.0, 60.0] {
             let mut sum = 1.0;
             for up in [true, false] {
-                one.stride_walk(y, anchor, stride, up, |step| {
+                one.stride_walk(y, anchor, (anchor, 0.0), stride, up, |step| {
                     sum += step.w;
                     true
                 });

@@ -90,6 +90,8 @@ pub(super) struct Sums {
     pub variance: f64,
     /// Its root.
     pub scale: f64,
+    /// No term stands for more counts than this: any number, but in tests that sum every term.
+    pub longest: f64,
 }
 
 /// The visited weights on one side of the anchor.
@@ -117,12 +119,14 @@ impl Sums {
         up: bool,
         mut visit: impl FnMut(Step) -> bool,
     ) -> bool {
-        if stride > 1.0 {
-            return self.stride_walk(y, anchor, stride, up, visit);
-        }
+        let range = self.law.ratios_around(anchor).filter(|_| stride <= 1.0);
+        let Some((first, last)) = range else {
+            return self.stride_walk(y, anchor, (anchor, 0.0), stride, up, visit);
+        };
         let inverse = 1.0 / self.variance;
         let (mut k, mut w, mut drift) = (anchor, 1.0, self.law.entry_error());
-        let last = if up { self.law.largest() } else { self.law.smallest() };
+        let (last, end) =
+            if up { (last, self.law.largest()) } else { (first, self.law.smallest()) };
         while k != last {
             let low = if up { k } else { k - 1.0 };
             let tilt = (y - low - 0.5) * inverse;
@@ -134,14 +138,18 @@ impl Sums {
             w *= ratio;
             drift += ROUND * (12.0 + 8.0 * tilt.abs());
             if !visit(Step { k, w, ratio, pmf_ratio, drift }) {
-                return k != last;
+                return k != end;
             }
         }
-        false
+        // Beyond a table each count is inverted.
+        k != end && self.stride_walk(y, anchor, (k, drift), 1.0, up, visit)
     }
 
     /// The k with the largest w_k: the ratio of neighbours falls through 1 there.
     pub(super) fn mode(&self, y: f64) -> f64 {
+        if let Some(peak) = self.law.peak_with(y, self.variance) {
+            return peak;
+        }
         let rises = |k: f64| self.law.log_ratio(k) + (y - k - 0.5) / self.variance > 0.0;
         let (mut low, mut high) = (self.law.smallest(), self.law.largest());
         // The normal approximation narrows the search to a few halvings.
@@ -165,13 +173,6 @@ impl Sums {
             low = (high - width).max(low);
         }
         first_fall(low, high, rises)
-    }
-
-    /// What the law leaves outside its window, relative to w at the anchor: b density(x) is at
-    /// most b density(0).
-    fn outside(&self, y: f64, anchor: f64) -> f64 {
-        let x = (y - anchor) / self.scale;
-        exp(self.law.outside() - self.law.log_pmf(anchor).0 + 0.5 * x * x)
     }
 
     /// ln w at the anchor, with w's Gaussian written relative to density(a) if asked.
@@ -297,10 +298,6 @@ impl Sums {
             weights_error += missing_weights;
         }
 
-        let outside = self.outside(y, anchor);
-        weights_error += outside;
-        error += outside * SQRT_TWO_PI;
-
         let (log_pmf, pmf_error) = self.law.log_pmf(anchor);
         // What the stride leaves out; tails relative to b phi(x) at the anchor.
         let lost = self.lost_weights(y, anchor, stride) / stride;
@@ -369,9 +366,6 @@ impl Sums {
                 weights_error += missing_weights;
             }
         }
-        let outside = self.outside(y, anchor);
-        weights_error += outside;
-        error += outside * bracket.limit;
         let lost = self.lost_weights(y, anchor, stride) / stride;
         let x0 = (y - anchor) / s;
         let log_tail = self.log_lost_tail(y, anchor, stride, false) - self.law.log_pmf(anchor).0;
@@ -418,7 +412,7 @@ impl Sums {
                 weights_error += missing;
             }
         }
-        weights_error += self.outside(y, anchor) + self.lost_weights(y, anchor, stride) / stride;
+        weights_error += self.lost_weights(y, anchor, stride) / stride;
         let weights = weights.get();
         let log = self.loss_from(y, anchor, stride, weights, weights_error);
         let slope = (anchor + lever / weights) / self.variance;

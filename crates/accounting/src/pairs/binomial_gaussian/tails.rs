@@ -98,7 +98,6 @@ impl Sums {
                 + ROUND * (6.0 * powi(x0.max(0.0), 2) + 3.0 * log_sum.abs() + 6.0)
                 + 2.0 * MILLS_ERROR
                 + error / sum
-                + exp(self.law.outside() - value)
                 + exp(self.log_lost_tail(y, anchor, stride, above) - value),
         };
         (log, hazard / (s * sum))

@@ -1,6 +1,6 @@
 //! Contour inversion, and the lattice behind it.
 
-use super::interval;
+use super::{extremes, interval};
 use crate::AccountingError;
 use crate::pairs::ends::{complement, strictly_inside};
 use crate::pairs::lattice::KeptBracket;
@@ -125,10 +125,19 @@ impl Contour {
                 Ok(if rest { complement(delta) } else { delta })
             }),
         };
+        // Where next to nothing is left of 1, that is all that doubles can say.
+        if found.is_err() {
+            let most = extremes::most_rest(self.sum.parts(), epsilon);
+            if most < NOTHING {
+                let whole = Interval::new((1.0 - most).next_down(), 1.0, 1.0);
+                return Ok(if rest { Interval::new(0.0, most, most) } else { whole });
+            }
+        }
         // Where nothing is known from below, delta may be far smaller than all roundings.
         let vague = found.as_ref().map_or(true, |found| found.lower <= 0.0);
         if vague && !rest && epsilon >= 0.0 {
             let most = self.most_by_moments(epsilon);
+            let most = most.min(extremes::most_delta(self.sum.parts(), epsilon, order));
             return match found {
                 Ok(found) => Ok(strictly_inside(found.clamp(0.0, most))),
                 Err(_) if most < NOTHING => Ok(Interval::new(0.0, most, most)),
