@@ -24,7 +24,7 @@ pub const PRECISIONS: [&str; 3] = ["f32", "tf32", "bf16"];
 #[serde(deny_unknown_fields, default)]
 pub struct TrainQuestion {
     /// The training: [run], [data], [model], [optimizer]
-    #[arg(value_name = "RUN.toml")]
+    #[arg(value_name = "RUN.toml", help_heading = Option::<&str>::None)]
     pub file: PathBuf,
     /// Keys that override those of the file.
     #[arg(skip)]
