@@ -647,7 +647,7 @@ fn bounds_of_families_above_the_claim_are_named() {
     let (_, text, _) = bench.run(line);
     let flat = text.split_whitespace().collect::<Vec<_>>().join(" ");
     // So does the report, whose headline is about any mechanism.
-    let report = "report canaries.csv --noise-multiplier 1 -q 0.01 -T 3000 --design one-run -d 1e-5 --format md --out -";
+    let report = "report canaries.csv --noise-multiplier 1 -q 0.01 -T 3000 --design one-run -d 1e-5 --format html --out -";
     let (code, page, stderr) = bench.run(report);
     assert_eq!(code, 0, "{stderr}");
     assert!(!page.contains("contradicts nothing"), "{page}");
