@@ -44,7 +44,7 @@ class InvalidInput(DosimeterError, ValueError):
     >>> dosimeter.Run(noise_multiplier=1.0, sample_rate=1.3, steps=10)
     Traceback (most recent call last):
     dosimeter.errors.InvalidInput: sample rate 1.3 is outside (0, 1]; give the probability that a \
-record is in a batch
+record is in a batch, or batch size and data set size
     >>> try:
     ...     dosimeter.Run(noise_multiplier=1.0, sample_rate=1.3, steps=10)
     ... except dosimeter.InvalidInput as error:

@@ -111,9 +111,10 @@ pub(crate) fn ask(question: &CompareQuestion) -> Result<Comparison, Refusal> {
         } else {
             let account = account::ask(&asked(question, one.files.clone(), one.run.clone()))
                 .map_err(|refusal| {
-                    // A file's own mistakes name it already.
+                    // A file's own mistakes name it already, and a run in flags has no name to look for.
                     let told = one.files.iter().any(|file| refusal.message.starts_with(&file.name));
-                    if told { refusal } else { refusal.at(&one.name) }
+                    let alone = one.files.is_empty() && question.runs.len() == 1;
+                    if told || alone { refusal } else { refusal.at(&one.name) }
                 })?;
             answer.runs.push(NamedAccount { name: one.name.clone(), account });
         }

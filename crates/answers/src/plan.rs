@@ -373,6 +373,12 @@ fn attack<'a>(
         (None, Some((fpr, tpr)), None) => {
             let (fpr, tpr) =
                 (rate("false positive rate", fpr)?, rate("true positive rate", tpr)?);
+            if tpr <= fpr {
+                return Err(Refusal::bad_input(format!(
+                    "true positive rate {tpr} is not above the false positive rate {fpr}, which guessing reaches; give a \
+                     larger one"
+                )));
+            }
             let words = format!("one threshold, TPR {} at FPR {}", plain(tpr), plain(fpr));
             Ok((Attack::Rates { fpr, tpr }, words))
         }

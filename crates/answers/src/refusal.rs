@@ -157,7 +157,7 @@ impl Refusal {
 
 /// A sentence with what the system said about a file in words, and without its numbers.
 pub fn plainly(message: String) -> String {
-    const SAID: [(&str, &str); 6] = [
+    const SAID: [(&str, &str); 10] = [
         ("No such file or directory (os error 2)", "there is no such file or folder"),
         (
             "The system cannot find the file specified. (os error 2)",
@@ -169,6 +169,10 @@ pub fn plainly(message: String) -> String {
         ),
         ("Is a directory (os error 21)", "it is a folder"),
         ("Permission denied (os error 13)", "permission denied"),
+        ("No space left on device (os error 28)", "the disk is full"),
+        ("Read-only file system (os error 30)", "it can only be read"),
+        ("Not a directory (os error 20)", "a part of the path is a file and not a folder"),
+        ("File name too long (os error 36)", "the name is too long"),
         ("stream did not contain valid UTF-8", "it is not text in UTF-8"),
     ];
     SAID.iter().fold(message, |message, (said, meant)| message.replace(said, meant))

@@ -14,7 +14,8 @@ use training::{
     Device, Explanation, Ledger, NoiseSource, PrecisionName, Training, TrainingDescription,
     TrainingError, TrainingOptions, TrainingOutcome,
 };
-use vocabulary::{LensName, Run, RunDescription, RunFile};
+use vocabulary::rounding::plain;
+use vocabulary::{AtLeast, LensName, Run, RunDescription, RunFile};
 
 /// The names of [`PrecisionName`].
 pub const PRECISIONS: [&str; 3] = ["f32", "tf32", "bf16"];
@@ -24,7 +25,7 @@ pub const PRECISIONS: [&str; 3] = ["f32", "tf32", "bf16"];
 #[serde(deny_unknown_fields, default)]
 pub struct TrainQuestion {
     /// The training: [run], [data], [model], [optimizer]
-    #[arg(value_name = "RUN.toml")]
+    #[arg(value_name = "RUN.toml", help_heading = Option::<&str>::None)]
     pub file: PathBuf,
     /// Keys that override those of the file.
     #[arg(skip)]
@@ -230,8 +231,8 @@ impl TrainQuestion {
                 } else if resumed_from > 0 {
                     work.note(&format!("resumed after step {resumed_from}"));
                 }
-                let usual = || format!("{:.3e}", usual_delta(ledger.data.records as u64));
-                let delta = delta.map_or_else(usual, |delta| format!("{delta:e}"));
+                let usual = || usual_delta(ledger.data.records as u64);
+                let delta = format!("{:e}", delta.unwrap_or_else(usual));
                 Ok(Ended::Answered(Trained { ledger, out, delta }))
             }
         }
@@ -292,14 +293,18 @@ pub(crate) fn meeting(
     let found = calibrate(&run, Unknown::NoiseMultiplier, &target, LensName::SIGNED, &[])?;
     if let Solution::NoiseMultiplier(_) = found.solution {
         let noise = &found.solution_shown;
-        work.note(&format!("noise multiplier {noise} for epsilon {epsilon} at delta {delta:.3e}"));
+        work.note(&format!(
+            "noise multiplier {noise} for epsilon {epsilon} at delta {}",
+            plain(delta)
+        ));
     }
     Ok(found.run)
 }
 
-/// The delta of a target that states none: well below one in the records.
+/// The delta of a target that states none: well below one in the records, with the digits that are shown.
 fn usual_delta(records: u64) -> f64 {
-    (records as f64).powf(-1.1)
+    let exact = (records as f64).powf(-1.1);
+    AtLeast::new(exact).to_string().parse().unwrap_or(exact)
 }
 
 /// The time between states on the disk.

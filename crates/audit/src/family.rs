@@ -29,7 +29,7 @@ use crate::violation::{self, ByNoise};
 use crate::{AuditError, FamilyPoints, RateBounds};
 use accounting::domain::NOISE_MULTIPLIER;
 use accounting::{AccountingError, Order, Pair, directions, pairs, schemes};
-use vocabulary::rounding::with_commas;
+use vocabulary::rounding::{rate, with_commas};
 use vocabulary::{Adjacency, Direction, Phase, Run, RunError, Sampling};
 
 /// Epsilon of N(mu, 1) against N(0, 1) at delta, from below; infinite at delta = 0 for mu > 0.
@@ -177,7 +177,11 @@ impl Family {
             Seen::LastIterate => "the last iterate of DP-SGD on linear losses",
         };
         let group = if size > 1 { format!("groups of {size} records, ") } else { String::new() };
-        format!("{seen}, {group}sample rate {sample_rate}, {} steps, any noise", with_commas(steps))
+        format!(
+            "{seen}, {group}sample rate {}, {} steps, any noise",
+            rate(sample_rate),
+            with_commas(steps)
+        )
     }
 
     /// Epsilon of the member with this noise, from below.

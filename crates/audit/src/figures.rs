@@ -5,8 +5,8 @@ use crate::sequential::SequentialDocument;
 use crate::{Audit, Errors, Scores, Simultaneous, TestAt, ThresholdRule};
 use accounting::{Pair, directions};
 use vocabulary::figure::{Axis, Figure, Hue, Rung, Series, Stroke};
-use vocabulary::rounding::plain;
-use vocabulary::{AtMost, Direction};
+use vocabulary::rounding::{DIGITS, about, plain};
+use vocabulary::{AtLeast, AtMost, Direction};
 
 /// The ROC with a simultaneous band, and the curve of a claimed run where there is one.
 pub fn roc(scores: &Scores, analysis: &Audit, claimed: Option<&dyn Pair>) -> Figure {
@@ -30,8 +30,8 @@ pub fn roc(scores: &Scores, analysis: &Audit, claimed: Option<&dyn Pair>) -> Fig
     let bound = analysis.primary();
     let title = match bound {
         Some(bound) if bound.epsilon() > 0.0 && bound.epsilon().is_finite() => format!(
-            "The attack shows epsilon of at least {:.2} at delta {}",
-            (bound.epsilon() * 100.0).floor() / 100.0,
+            "The attack shows epsilon of at least {} at delta {}",
+            AtLeast::new(bound.epsilon()),
             written(bound.delta())
         ),
         _ => "The attack shows no leakage".to_owned(),
@@ -41,7 +41,10 @@ pub fn roc(scores: &Scores, analysis: &Audit, claimed: Option<&dyn Pair>) -> Fig
         title,
         "Further up and to the left is a better attack; on the diagonal it is guessing.",
     )
-    .subtitle(format!("{m} members, {n} non-members, AUROC {:.3}", analysis.auroc.value))
+    .subtitle(format!(
+        "{m} members, {n} non-members, AUROC {}",
+        about(analysis.auroc.value, DIGITS)
+    ))
     .x(Axis::log("false positive rate").domain(least.max(1e-6), 1.0))
     .y(Axis::log("true positive rate").domain(least.max(1e-6), 1.0))
     .with(Series::band(format!("{percent} % band, all thresholds"), shaded).hue(Hue::Sky))
@@ -188,7 +191,7 @@ pub fn histogram(scores: &Scores, analysis: &Audit) -> Figure {
             .collect::<Vec<_>>()
     };
     let mut figure = Figure::new(
-        format!("Members and non-members overlap: AUROC {:.3}", analysis.auroc.value),
+        format!("Members and non-members overlap: AUROC {}", about(analysis.auroc.value, DIGITS)),
         "The further the two histograms lie apart, the more the scores tell; the test says member at or above the line.",
     )
     .subtitle(format!("{} members, {} non-members", scores.members().len(), scores.nonmembers().len()))
@@ -229,15 +232,15 @@ pub fn ladder(analysis: &Audit, claimed: Option<f64>) -> Figure {
     }
     let title = match (analysis.primary(), claimed.filter(|claimed| claimed.is_finite())) {
         (Some(bound), Some(claimed)) if bound.epsilon().is_finite() => format!(
-            "{} shows epsilon of at least {:.2}; {:.2} is claimed",
+            "{} shows epsilon of at least {}; {} is claimed",
             bound.method(),
-            (bound.epsilon() * 100.0).floor() / 100.0,
-            (claimed * 100.0).ceil() / 100.0
+            AtLeast::new(bound.epsilon()),
+            AtMost::new(claimed)
         ),
         (Some(bound), None) if bound.epsilon().is_finite() => format!(
-            "{} shows epsilon of at least {:.2}",
+            "{} shows epsilon of at least {}",
             bound.method(),
-            (bound.epsilon() * 100.0).floor() / 100.0
+            AtLeast::new(bound.epsilon())
         ),
         _ => "What each method shows".to_owned(),
     };

@@ -16,6 +16,7 @@ pub use commands::{Cli, Command};
 pub use console::{Console, Listener};
 
 use answers::Refusal;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, FromArgMatches};
 use std::ffi::OsString;
 
@@ -107,7 +108,21 @@ fn said(error: &clap::Error) -> String {
             kept.push(line);
         }
     }
-    kept.join("\n")
+    let mut text = kept.join("\n");
+    // Where a run is given by flags only.
+    let file = match error.get(ContextKind::InvalidArg) {
+        Some(ContextValue::String(word)) if error.kind() == ErrorKind::UnknownArgument => {
+            word.as_str()
+        }
+        _ => "",
+    };
+    if file.ends_with(".toml") || file.ends_with(".json") {
+        text = text.trim_end().to_owned();
+        text.push_str(
+            "\n\nhint: this command reads no file of a run; describe the run with flags\n",
+        );
+    }
+    text
 }
 
 /// Help and version are answers; everything else is a usage error.

@@ -15,6 +15,7 @@ mod finetune;
 mod first_hour;
 mod interruptions;
 mod memorize;
+mod newcomer;
 mod prove;
 mod readme;
 mod record_level;

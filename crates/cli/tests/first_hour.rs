@@ -300,7 +300,7 @@ fn errors_advise_what_exists() {
     assert_eq!(code, 2);
     assert_eq!(
         stderr,
-        "error: scores.csv: is not text; give a CSV with the header `score,member`\n"
+        "error: scores.csv: is not text in UTF-8; give a CSV with the header `score,member`\n"
     );
     let batches =
         "account -s 1 --dataset-size 50000 --batch-size 512 -T 1000 -d 1e-5 --lens composition";
@@ -508,7 +508,7 @@ fn a_target_in_the_file_keeps_its_delta() {
     let (code, _, stderr) = bench.run("train run.toml");
     assert_eq!(code, 0, "{stderr}");
     assert!(stderr.contains("run/ledger.json --delta 3e-4\n"), "{stderr}");
-    let line = stderr.lines().find(|line| line.contains(" for epsilon 8 at delta 3.000e-4"));
+    let line = stderr.lines().find(|line| line.contains(" for epsilon 8 at delta 0.0003"));
     let noise = line.unwrap().split_whitespace().nth(2).unwrap();
     assert!(noise.chars().filter(char::is_ascii_digit).count() <= 7, "{stderr}");
     // So is the delta of a promise, where no noise was asked for.
@@ -646,6 +646,12 @@ fn bounds_of_families_above_the_claim_are_named() {
     assert!(warned[0].ends_with("(mechanisms with a Gaussian trade-off curve)"), "{audit}");
     let (_, text, _) = bench.run(line);
     let flat = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    // So does the report, whose headline is about any mechanism.
+    let report = "report canaries.csv --noise-multiplier 1 -q 0.01 -T 3000 --design one-run -d 1e-5 --format html --out -";
+    let (code, page, stderr) = bench.run(report);
+    assert_eq!(code, 0, "{stderr}");
+    assert!(!page.contains("contradicts nothing"), "{page}");
+    assert!(page.contains("bounds within families are above it"), "{page}");
     let together = "clopper-pearson, gdp, composition, last-iterate, bayes, grid: needs";
     assert!(flat.contains(together), "{text}");
 }

@@ -300,6 +300,43 @@ fn commands_of_the_pages_are_understood() {
     assert!(faults.is_empty(), "{}", faults.join("\n"));
 }
 
+/// So is every command with flags that stands within a sentence or a table.
+#[test]
+fn commands_within_sentences_are_understood() {
+    let (mut read, mut faults) = (0, Vec::new());
+    // The reference names flags without their values.
+    for path in pages().iter().filter(|path| !path.ends_with("python-reference.md")) {
+        let page = std::fs::read_to_string(path).unwrap();
+        let mut inside = false;
+        let mut text = String::new();
+        for line in page.lines() {
+            if line.trim_start().starts_with("```") {
+                inside = !inside;
+            } else if !inside {
+                text.push_str(line);
+                text.push(' ');
+            }
+        }
+        for command in text.split('`').skip(1).step_by(2) {
+            let words = words(&command.replace('\'', "\""));
+            let flags = words.iter().any(|word| word.starts_with('-'));
+            // What stands for something else; `COMMAND` stands for any.
+            let meant = command.contains('…') || command.contains("COMMAND");
+            if words.first().is_none_or(|word| word != "dosimeter") || !flags || meant {
+                continue;
+            }
+            read += 1;
+            if let Err(error) = Cli::try_parse_from(&words)
+                && error.use_stderr()
+            {
+                faults.push(format!("{}: `{command}`: {error}", path.display()));
+            }
+        }
+    }
+    assert!(read >= 15, "only {read} commands were found");
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
+}
+
 #[test]
 fn the_commands_of_the_readme_exist() {
     let page = include_str!("../../../README.md");

@@ -90,6 +90,17 @@ fn an_attribute_from_a_file() {
     assert_eq!(found["achieved"]["lens"], "closed-form-certified");
     assert_eq!(found["achieved"]["secret"], "attribute");
     assert!(found["achieved"]["upper"].as_f64().unwrap() <= 0.55);
+    // A file with rows of several records says how many they are.
+    let rows = (1..=2000).map(|row| format!("{},{},0.5\n", 1 + row % 1000, row / 1001));
+    let bench =
+        bench.file("two.csv", &format!("step,record,sensitivity\n{}", rows.collect::<String>()));
+    let two = line.replace("age.csv", "two.csv --attribute-mode record");
+    let (code, stdout, stderr) = bench.run(&two.replace("--format json", ""));
+    let flat = stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(
+        code == 0 && flat.contains("the worst of the 2 that were looked at is shown"),
+        "{stdout}{stderr}"
+    );
     // Steps are the first ones of the training that was measured.
     let steps = bench.json(
         &target

@@ -44,6 +44,9 @@ pub fn run(
     if plan.chunks() > MOST_CHUNKS {
         return Err(ExperimentError::TooManyTrials { trials: plan.trials, chunks: plan.chunks() });
     }
+    if output.is_dir() {
+        return Err(ExperimentError::OutputIsFolder(output.to_owned()));
+    }
     let folder = Folder::beside(output);
     if settings.force && !merge::belongs(plan, &folder, output)? {
         folder.clear()?;

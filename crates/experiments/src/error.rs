@@ -28,8 +28,20 @@ pub enum ExperimentError {
     ChunkFailed { index: u64, reason: String },
     #[error("`{0}` is not a shard: write K/N with 1 <= K <= N, for example 2/8")]
     Shard(String),
-    #[error("`{}` is not an experiment folder: it has no plan.json; give the output file or its .work folder", .0.display())]
+    #[error("`{}` is a folder; choose another output", .0.display())]
+    OutputIsFolder(PathBuf),
+    #[error("{}; give the output of an attack, or its .work folder", absent(.0))]
     NoExperiment(PathBuf),
+}
+
+/// Nothing is there, or nothing that an experiment wrote.
+fn absent(path: &Path) -> String {
+    let path_shown = path.display();
+    if path.exists() {
+        format!("no experiment wrote `{path_shown}`: there is no plan.json in its work folder")
+    } else {
+        format!("there is no `{path_shown}`")
+    }
 }
 
 impl ExperimentError {

@@ -234,7 +234,7 @@ fn facts(facts: &[Fact]) -> Vec<Block<'_>> {
     let rows = facts.iter().map(|fact| {
         vec![fact.name.clone(), fact.text.clone(), fact.note.clone().unwrap_or_default()]
     });
-    vec![table(&["", "", "note"], rows)]
+    vec![table(&["property", "value", "note"], rows)]
 }
 
 fn search(report: &Report) -> Vec<Block<'_>> {

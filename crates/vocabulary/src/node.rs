@@ -139,12 +139,26 @@ fn mismatch(key: &str, expected: &'static str, found: &Node) -> RunError {
     RunError::WrongType { key: key.to_owned(), expected, found: found.kind() }
 }
 
+/// What other libraries and papers call our keys.
+const ELSEWHERE: [(&str, &str); 8] = [
+    ("sigma", "noise_multiplier"),
+    ("q", "sample_rate"),
+    ("T", "steps"),
+    ("n", "dataset_size"),
+    ("lr", "learning_rate"),
+    ("max_grad_norm", "clip_norm"),
+    ("l2_norm_clip", "clip_norm"),
+    ("expected_batch_size", "batch_size"),
+];
+
 /// The complaint about a key nobody knows.
 pub(crate) fn unknown_key(key: &str, place: &str, known: &[&str]) -> RunError {
+    let ours = ELSEWHERE.iter().find(|(theirs, _)| *theirs == key).map(|(_, ours)| *ours);
+    let ours = ours.filter(|ours| known.contains(ours));
     RunError::UnknownKey {
         key: shortened(key),
         place: place.to_owned(),
-        hint: match nearest(key, known) {
+        hint: match ours.or_else(|| nearest(key, known)) {
             Some(candidate) => format!("did you mean `{candidate}`?"),
             None => format!("known keys: {}", known.join(", ")),
         },

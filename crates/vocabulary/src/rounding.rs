@@ -85,6 +85,19 @@ pub fn plain(number: f64) -> String {
     }
 }
 
+/// A sample rate in a sentence: as it was given if that is short, else six digits, rounded up.
+///
+/// ```
+/// # use vocabulary::rounding::rate;
+/// assert_eq!(rate(0.01024), "0.01024");
+/// assert_eq!(rate(256.0 / 32_561.0), "0.00786217");
+/// ```
+pub fn rate(number: f64) -> String {
+    let given = plain(number);
+    let short = rounded(number, 6, Side::Upper);
+    if given.len() > short.len() { short } else { given }
+}
+
 fn parse(text: &str) -> f64 {
     text.parse().unwrap_or(f64::NAN)
 }

@@ -9,7 +9,7 @@ pub use builder::RunBuilder;
 pub use error::RunError;
 
 use crate::batches::{Drawing, FurtherRelease, Matrix, Sampling};
-use crate::rounding::{plain, with_commas};
+use crate::rounding::{plain, rate, with_commas};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -77,10 +77,10 @@ pub struct Phase {
 const PHASES_LISTED: usize = 4;
 
 /// The smallest and the largest of some numbers in words.
-fn range(numbers: impl Iterator<Item = f64> + Clone) -> String {
+fn range(numbers: impl Iterator<Item = f64> + Clone, shown: fn(f64) -> String) -> String {
     let least = numbers.clone().fold(f64::INFINITY, f64::min);
     let most = numbers.fold(f64::NEG_INFINITY, f64::max);
-    if least == most { plain(least) } else { format!("{} to {}", plain(least), plain(most)) }
+    if least == most { shown(least) } else { format!("{} to {}", shown(least), shown(most)) }
 }
 
 /// A checked DP-SGD run. Build it with [`Run::builder`].
@@ -182,7 +182,7 @@ impl Run {
     /// # Ok::<(), vocabulary::RunError>(())
     /// ```
     pub fn phases_in_words(&self) -> String {
-        let rate = |words: String| match self.sampling {
+        let sampled = |words: String| match self.sampling {
             Sampling::Full => String::new(),
             _ => format!(", sample rate {words}"),
         };
@@ -194,8 +194,8 @@ impl Run {
             return format!(
                 "{} phases, noise multiplier {}{}, {} in all",
                 with_commas(self.phases.len() as u64),
-                range(self.phases.iter().map(|phase| phase.noise_multiplier)),
-                rate(range(self.phases.iter().map(|phase| phase.sample_rate))),
+                range(self.phases.iter().map(|phase| phase.noise_multiplier), plain),
+                sampled(range(self.phases.iter().map(|phase| phase.sample_rate), rate)),
                 steps(self.steps())
             );
         }
@@ -203,7 +203,7 @@ impl Run {
             format!(
                 "noise multiplier {}{}, {}",
                 plain(phase.noise_multiplier),
-                rate(plain(phase.sample_rate)),
+                sampled(rate(phase.sample_rate)),
                 steps(phase.steps)
             )
         });

@@ -149,7 +149,7 @@ pub fn calibrate_attribute(
         }
         attribute::look(lens, run, sensitivities)
     };
-    let finish = |claim: &mut Claim| attribute::about_attribute(claim, sensitivities.mode(), notes);
+    let finish = |claim: &mut Claim| attribute::about_attribute(claim, sensitivities, notes);
     let most = sensitivities.steps();
     let mut found = solve(run, unknown, target, Lens::named(lens), notes, &look, &finish, most)?;
     found.warnings.push(match found.solution {

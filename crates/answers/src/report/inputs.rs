@@ -47,6 +47,12 @@ impl Inputs {
                 "scores"
             }
             _ => {
+                // A folder is opened without an error, and cannot be read.
+                if let Err(error) =
+                    std::fs::File::open(path).and_then(|mut file| file.read(&mut [0]))
+                {
+                    return Err(unreadable(path, &error));
+                }
                 return Err(Refusal::bad_input(format!(
                     "{} is neither a run (.toml, .json) nor scores (.csv, .jsonl, .parquet)",
                     path.display()

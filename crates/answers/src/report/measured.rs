@@ -41,8 +41,14 @@ pub(super) fn ladder(account: Option<&Account>, analysis: &Audit, delta: f64) ->
     }
     let percent = plain((analysis.plan.confidence * 1000.0).round() / 10.0);
     let primary = analysis.primary().map_or(0.0, |bound| bound.epsilon());
+    let families = analysis
+        .bounds
+        .iter()
+        .filter(|bound| !bound.method().is_estimate() && !bound.method().is_distribution_free());
+    let beyond =
+        families.filter(|bound| limit.is_some_and(|limit| bound.epsilon() > limit)).count();
     let mut figure = Figure::new(
-        title(primary, limit),
+        title(primary, limit, beyond),
         "A dot with an arrow is a bound: the truth is there or beyond, in the arrow\u{2019}s \
          direction. A bound for any mechanism to the right of the proven line is a contradiction; one within a family is \
          one if the training belongs to it.",
@@ -74,15 +80,21 @@ pub(super) fn ladder(account: Option<&Account>, analysis: &Audit, delta: f64) ->
     figure
 }
 
-fn title(primary: f64, limit: Option<f64>) -> String {
+/// `beyond`: how many bounds within a family are above the limit.
+fn title(primary: f64, limit: Option<f64>, beyond: usize) -> String {
     let shown = AtLeast::new(primary);
+    let rest = match beyond {
+        0 => " and contradicts nothing".to_owned(),
+        1 => "; one bound within a family is above it".to_owned(),
+        _ => format!("; {beyond} bounds within families are above it"),
+    };
     match limit {
         Some(limit) if primary > limit => {
             format!("The audit shows epsilon {shown}, more than is claimed as proven")
         }
         Some(_) if primary <= 0.0 => "The attack shows no leakage".into(),
         Some(limit) => format!(
-            "The audit shows {} % of the proven epsilon and contradicts nothing",
+            "The audit shows {} % of the proven epsilon{rest}",
             AtLeast::new(100.0 * primary / limit).digits(2)
         ),
         None => format!("The attack shows epsilon of at least {shown}"),

@@ -24,7 +24,7 @@ use crate::{AuditError, ThresholdRule};
 use numerics::patience::{is_limited, within};
 use search::Range;
 use std::cell::Cell;
-use vocabulary::rounding;
+use vocabulary::{AtMost, rounding};
 
 /// What is to be shown, and how surely.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -158,10 +158,10 @@ pub fn canaries_needed(
 
 fn unreachable(target: &Target, largest: f64) -> AuditError {
     AuditError::invalid(format!(
-        "epsilon {} at delta {} cannot be shown by this attack with any number of scores: its true rates show at most {:.4}; lower the target or assume a stronger attack",
+        "epsilon {} at delta {} cannot be shown by this attack with any number of scores: its true rates show at most {}; lower the target or assume a stronger attack",
         rounding::plain(target.epsilon),
         rounding::plain(target.delta),
-        largest
+        AtMost::new(largest)
     ))
 }
 

@@ -196,8 +196,8 @@ fn header(line: &[u8], number: u64, path: &Path) -> Result<Columns, AuditError> 
     }
     match (score, member) {
         (Some(score), Some(member)) => Ok(Columns { score, member, run, only }),
-        _ if line.contains(&0) => {
-            let problem = "is not text; give a CSV with the header `score,member`";
+        _ if line.contains(&0) || std::str::from_utf8(line).is_err() => {
+            let problem = "is not text in UTF-8; give a CSV with the header `score,member`";
             Err(refuse(path, None, problem))
         }
         _ => {

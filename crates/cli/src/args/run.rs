@@ -180,6 +180,13 @@ pub fn read_files(paths: &[PathBuf]) -> Result<Vec<TextFile>, Refusal> {
 /// Names the file that cannot be read.
 pub fn read_file(path: &Path) -> Result<TextFile, Refusal> {
     let name = path.display().to_string();
+    let ending = path.extension().map(|ending| ending.to_string_lossy().to_lowercase());
+    if let Some("csv" | "jsonl" | "npy" | "parquet") = ending.as_deref()
+        && path.is_file()
+    {
+        return Err(Refusal::bad_input(format!("{name} does not describe a run"))
+            .hint("give a RUN.toml or LEDGER.json; `dosimeter audit` reads scores, `dosimeter tune` results"));
+    }
     let text = std::fs::read_to_string(path).map_err(|error| {
         Refusal::bad_input(format!("cannot read {name}: {error}"))
             .hint("give a RUN.toml or LEDGER.json, or describe the run with flags")

@@ -3,7 +3,7 @@
 use super::show;
 use crate::args::{AttributeArgs, Format, LensArgs, LimitArgs, OutputArgs, RunArgs, read_files};
 use crate::console::Console;
-use crate::print::{claims, describe};
+use crate::print::claims;
 use answers::{AccountQuestion, Ask, Refusal};
 use clap::Args;
 use std::path::PathBuf;
@@ -70,7 +70,7 @@ pub(super) fn run(args: &AccountArgs, console: &mut Console) -> Result<u8, Refus
         if !args.lens.whole(args.question.directions, &account.claims) {
             return claims::overview(account);
         }
-        let mut text = format!("{}\n{}\n", claims::sign(account), describe::run(&account.run));
+        let mut text = claims::head(account);
         text.push_str(&claims::table(&account.claims));
         text.push_str(&claims::asides(&account.asides));
         text.push_str(&claims::footer(&account.claims, &account.unsupported));

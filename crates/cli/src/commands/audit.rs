@@ -48,9 +48,9 @@ pub struct AuditArgs {
     /// scores
     #[arg(long)]
     plan_only: bool,
-    /// Which figure `--format svg` prints
-    #[arg(long, value_enum, default_value_t = Picture::Roc)]
-    figure: Picture,
+    /// Which figure `--format svg` prints [default: roc]
+    #[arg(long, value_enum)]
+    figure: Option<Picture>,
     #[command(flatten)]
     run: RunArgs,
     #[command(flatten)]
@@ -84,6 +84,11 @@ impl AuditArgs {
 
 pub(super) fn run(args: &AuditArgs, console: &mut Console) -> Result<u8, Refusal> {
     let format = args.output.among(&[Format::Human, Format::Json, Format::Csv, Format::Svg])?;
+    if args.figure.is_some() && format != Format::Svg {
+        return Err(Refusal::bad_input(
+            "--figure says what --format svg prints; add that or drop it",
+        ));
+    }
     let question = args.question()?;
     if args.plan_only {
         let (plan, commitment) = answers::commit(&question)?;
@@ -110,7 +115,7 @@ pub(super) fn run(args: &AuditArgs, console: &mut Console) -> Result<u8, Refusal
     }
     let audited =
         answers::audit(&question, read_scores(&args.files, &args.members, &args.nonmembers)?)?;
-    let figure = match (format, args.figure) {
+    let figure = match (format, args.figure.unwrap_or(Picture::Roc)) {
         (Format::Svg, Picture::Roc) => Some(audited.figure(answers::Picture::Roc)?),
         (Format::Svg, Picture::Histogram) => Some(audited.figure(answers::Picture::Histogram)?),
         (Format::Svg, Picture::Ladder) => Some(audited.figure(answers::Picture::Ladder)?),

@@ -5,10 +5,16 @@ use super::{Align, TextTable, WIDTH, csv_line, describe, wrap};
 pub use vocabulary::words::title;
 use vocabulary::{Account, Aside, At, Claim, Direction, Quantity, Secret, Source, Unsupported};
 
+/// The line to sign and the run, with an empty line where a table follows.
+pub(crate) fn head(account: &Account) -> String {
+    let after = if account.claims.is_empty() { "" } else { "\n" };
+    format!("{}\n{}{after}", sign(account), describe::run(&account.run))
+}
+
 /// An account on one screen: what may be signed, the lens behind it and the heuristic beside it,
 /// and a short list of the others.
 pub(crate) fn overview(account: &Account) -> String {
-    let mut text = format!("{}\n{}\n", sign(account), describe::run(&account.run));
+    let mut text = head(account);
     let Some(sign) = &account.sign else {
         text.push_str(&table(&account.claims));
         text.push_str(&asides(&account.asides));

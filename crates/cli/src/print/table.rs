@@ -109,7 +109,7 @@ impl TextTable {
 pub fn wrap(text: &str, first: &str, indent: usize, width: usize) -> String {
     let mut lines = String::from(first);
     let mut column = first.chars().count();
-    for (index, word) in text.split_whitespace().enumerate() {
+    for (index, word) in together(text).iter().enumerate() {
         let length = word.chars().count();
         if index > 0 && column + 1 + length > width {
             lines.push('\n');
@@ -124,6 +124,23 @@ pub fn wrap(text: &str, first: &str, indent: usize, width: usize) -> String {
     }
     lines.push('\n');
     lines
+}
+
+/// Words that may stand on different lines: a number stays with its sign and with its per cent.
+fn together(text: &str) -> Vec<String> {
+    let signs = ["<=", ">=", "(<=", "(>=", "~", "="];
+    let mut words: Vec<String> = Vec::new();
+    for word in text.split_whitespace() {
+        let percent = word.starts_with('%');
+        match words.last_mut() {
+            Some(last) if percent || signs.contains(&last.as_str()) => {
+                last.push(' ');
+                last.push_str(word);
+            }
+            _ => words.push(word.to_owned()),
+        }
+    }
+    words
 }
 
 #[cfg(test)]
@@ -159,5 +176,8 @@ mod tests {
     #[test]
     fn wrapped_lines_hang() {
         assert_eq!(wrap("aa bb cc", "- ", 2, 7), "- aa bb\n  cc\n");
+        // A number is not torn from its sign or its per cent.
+        assert_eq!(wrap("a <= 3 b", "", 0, 4), "a\n<= 3\nb\n");
+        assert_eq!(wrap("aa 10 %, b", "", 0, 6), "aa\n10 %,\nb\n");
     }
 }

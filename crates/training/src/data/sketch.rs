@@ -97,6 +97,12 @@ pub fn sketch_csv(path: &Path) -> Result<Sketch, DataError> {
         seen.iter_mut().zip(&cells).for_each(|(seen, cell)| seen.add(cell));
     }
     let names = first.filter(|_| rows > 0).ok_or_else(|| refuse(path, "has no rows"))?;
+    if names.len() == 1 {
+        return Err(refuse(
+            path,
+            "has one column; a label and another column, apart by commas, are needed",
+        ));
+    }
     let columns = names
         .into_iter()
         .zip(seen)

@@ -72,6 +72,7 @@ impl PhaseDescription {
                  give --sample-rate instead"
             ))),
             (None, Some(0), Some(_)) => Err(RunError::BatchSize(0)),
+            (None, Some(_), Some(0)) => Err(RunError::DatasetSize(0)),
             (None, Some(batch), Some(size)) if batch > size => {
                 Err(RunError::Contradiction(format!(
                     "batch size {batch} is larger than the data set's {size} records; exchange or \

@@ -11,7 +11,7 @@ pub enum RunError {
     )]
     NoiseMultiplier(f64),
     #[error(
-        "sample rate {} is outside (0, 1]; give the probability that a record is in a batch",
+        "sample rate {} is outside (0, 1]; give the probability that a record is in a batch, or batch size and data set size",
         plain(*.0)
     )]
     SampleRate(f64),

@@ -22,9 +22,9 @@ pub fn look(
 }
 
 /// Turns a claim about membership into one about the attribute.
-pub(crate) fn about_attribute(claim: &mut Claim, mode: Mode, notes: &[String]) {
+pub(crate) fn about_attribute(claim: &mut Claim, sensitivities: &Sensitivities, notes: &[String]) {
     claim.secret = Secret::Attribute;
-    claim.assumptions = assumptions(claim.source, mode);
+    claim.assumptions = assumptions(claim.source, sensitivities);
     claim.assumptions.extend_from_slice(notes);
     if claim.standing == Standing::Proven {
         claim.standing = Standing::Heuristic;
@@ -47,7 +47,7 @@ pub fn claims(
         let maker = ClaimMaker::new(lens, &run.into(), &[]);
         let mut push = |quantity: Quantity, at: At, interval: Interval| {
             let mut claim = maker.claim(quantity, at, Direction::Both, interval);
-            about_attribute(&mut claim, sensitivities.mode(), &questions.notes);
+            about_attribute(&mut claim, sensitivities, &questions.notes);
             if claim.side == Side::Neither {
                 // An estimate has no ends.
                 claim.interval = Interval::exact(claim.interval.value);
@@ -71,7 +71,7 @@ pub fn claims(
     Ok(all)
 }
 
-fn assumptions(source: Source, mode: Mode) -> Vec<String> {
+fn assumptions(source: Source, sensitivities: &Sensitivities) -> Vec<String> {
     let mut all = vec![
         "the attacker sees every iterate and knows everything but one attribute of one record"
             .to_owned(),
@@ -82,12 +82,17 @@ fn assumptions(source: Source, mode: Mode) -> Vec<String> {
          in the data"
             .into(),
     ];
-    all.push(match mode {
+    all.push(match sensitivities.mode() {
         Mode::Batch => "sensitivities are maxima over the sampled batches, as published; a record \
                         outside of a batch may have been more sensitive (not a bound)"
             .into(),
         Mode::Dataset => "sensitivities are taken to be maxima over all records".into(),
-        Mode::Record => "each record has its own sensitivities; the worst record is shown".into(),
+        Mode::Record => match sensitivities.records() {
+            1 => "the sensitivities are those of one record; another one may be worse".into(),
+            many => format!(
+                "each record has its own sensitivities; the worst of the {many} that were looked at is shown"
+            ),
+        },
     });
     all.push(crate::schemes::FIXED_IN_ADVANCE.into());
     let lens = source.lens().map(Lens::named);

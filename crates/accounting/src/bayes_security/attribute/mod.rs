@@ -150,6 +150,11 @@ impl Sensitivities {
         self.mode
     }
 
+    /// How many records have sensitivities of their own (1 unless the mode is `record`).
+    pub fn records(&self) -> usize {
+        self.records.len()
+    }
+
     /// Steps for which there are sensitivities.
     pub fn steps(&self) -> u64 {
         self.steps

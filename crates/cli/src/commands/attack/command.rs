@@ -56,7 +56,7 @@ pub(super) struct CommandArgs {
     #[command(flatten)]
     output: OutputArgs,
     /// The program and its arguments, after `--`
-    #[arg(last = true, required = true, value_name = "COMMAND")]
+    #[arg(last = true, required = true, value_name = "COMMAND", help_heading = Option::<&str>::None)]
     command: Vec<String>,
 }
 
