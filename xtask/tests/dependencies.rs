@@ -58,6 +58,7 @@ const WALLS: &[(&str, &[&str])] = &[
             "audit",
             "experiments",
             "formats",
+            "games",
             "language",
             "prover",
             "random",
