@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, get_args
 
 import pytest
 
-from dosimeter import DosimeterError, _core, errors
+from dosimeter import DosimeterError, Run, _core, attack, errors
 from dosimeter._names import Lens, Method, Quantity, Sampling
 from dosimeter.errors import in_python
 
@@ -282,8 +282,7 @@ def _files(folder: Path) -> dict[str, str]:
     for name, lines in texts.items():
         (folder / name).write_text("\n".join(lines) + "\n")
     game = folder / "game.csv"
-    played = ["attack", "linear", "--noise-multiplier=1", "--sample-rate=0.1", "--steps=5"]
-    _core.command(["dosimeter", *played, "--trials=50", f"--out={game}"], None, False)
+    attack("linear", run=Run(noise_multiplier=1.0, sample_rate=0.1, steps=5), trials=50, out=game)
     names = {name: str(folder / name) for name in [*texts, "missing.jsonl", "game.csv"]}
     return names | {"folder": str(folder), "work": f"{game}.work"}
 
@@ -349,7 +348,7 @@ def _command(kind: str, question: dict[str, Any], files: dict[str, str]) -> tupl
     """The command line in this process: its parser and what it prints."""
     words = _words(kind, question, files)
     try:
-        code, stdout, _ = _core.command(["dosimeter", *words], None, False)
+        code, stdout, _ = _core.command(["dosimeter", *words])
     except DosimeterError as error:
         return _refused(error)
     if kind == "report":

@@ -59,9 +59,9 @@ mod work;
 pub use account::AccountQuestion;
 pub use attack::{
     ATTACK_SCHEMA, AttackAnswer, AttackQuestion, Attacked, AttributeAnswer, AttributeGuessed,
-    AttributeMeasured, AttributeQuestion, GradientCanary, Linear, ManyCanariesQuestion,
-    OneCanaryQuestion, OurLoss, Played, ProgramQuestion, Quadratic, RecordCanary, Repeaters,
-    ShiftRegister, SimulatedQuestion, Zeroing, attack, attack_schema,
+    AttributeMeasured, AttributeQuestion, GradientCanary, LinearGame, ManyCanariesQuestion,
+    OneCanaryQuestion, OurLossGame, Played, ProgramQuestion, QuadraticGame, RecordCanary,
+    RepeatersGame, ShiftRegisterGame, SimulatedQuestion, ZeroingGame, attack, attack_schema,
 };
 #[cfg(feature = "language")]
 pub use attack::{CanariesPlayed, CanariesQuestion};
@@ -70,7 +70,7 @@ pub use audit::{
 };
 pub use calibrate::{AdviceQuestion, CalibrateQuestion, Solve};
 pub use calibration_map::{CalibrationMap, CalibrationMapQuestion};
-pub use certified::{Certified, certified};
+pub use certified::{Certified, certified, prove};
 pub use check::{Check, CheckQuestion, LimitVerdict};
 pub use claimed::epsilon as claimed_epsilon;
 pub use compare::{
@@ -79,8 +79,8 @@ pub use compare::{
 pub use curve::{CurveQuestion, POINTS};
 pub use every_way::noise_figure;
 pub use membership::{
-    MembershipAttack, MembershipDocument, MembershipQuestion, PowerOfAttack, RecordAtRisk,
-    membership,
+    LiraTerms, MatrixQuestion, MembershipDocument, MembershipQuestion, PowerOfAttack, RecordAtRisk,
+    RmiaTerms, membership,
 };
 #[cfg(feature = "language")]
 pub use memorize::{CompressionQuestion, MemorizeQuestion, Memorized, RatioQuestion, memorize};
@@ -101,7 +101,7 @@ pub use tune::{
     ProfilesQuestion, RankQuestion, RegressQuestion, SearchQuestion, SelectQuestion, TuneQuestion,
     Tuned, noise_of_grid, read_trainings, tune,
 };
-pub use work::{Ended, Work, as_event};
+pub use work::{Ended, Work};
 
 use accounting::compare::{BatchSizes, Map};
 use accounting::curve::Curve;

@@ -16,7 +16,8 @@ use decided::UntilDecided;
 pub use played::{ATTACK_SCHEMA, Played, attack_schema};
 pub use program::ProgramQuestion;
 pub use simulated::{
-    Linear, OurLoss, Quadratic, Repeaters, ShiftRegister, SimulatedQuestion, Zeroing,
+    LinearGame, OurLossGame, QuadraticGame, RepeatersGame, ShiftRegisterGame, SimulatedQuestion,
+    ZeroingGame,
 };
 pub use trained::{GradientCanary, ManyCanariesQuestion, OneCanaryQuestion, RecordCanary};
 
@@ -32,12 +33,12 @@ use std::path::PathBuf;
 #[derive(Clone, Debug, Deserialize)]
 #[serde(tag = "game", rename_all = "kebab-case")]
 pub enum AttackQuestion {
-    Linear(SimulatedQuestion<Linear>),
-    Zeroing(SimulatedQuestion<Zeroing>),
-    Quadratic(SimulatedQuestion<Quadratic>),
-    ShiftRegister(SimulatedQuestion<ShiftRegister>),
-    Repeaters(SimulatedQuestion<Repeaters>),
-    OurLoss(SimulatedQuestion<OurLoss>),
+    Linear(SimulatedQuestion<LinearGame>),
+    Zeroing(SimulatedQuestion<ZeroingGame>),
+    Quadratic(SimulatedQuestion<QuadraticGame>),
+    ShiftRegister(SimulatedQuestion<ShiftRegisterGame>),
+    Repeaters(SimulatedQuestion<RepeatersGame>),
+    OurLoss(SimulatedQuestion<OurLossGame>),
     Gradient(Box<OneCanaryQuestion<GradientCanary>>),
     Input(Box<OneCanaryQuestion<RecordCanary>>),
     Canaries(Box<ManyCanariesQuestion>),

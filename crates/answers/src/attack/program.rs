@@ -10,7 +10,7 @@ use clap::Args;
 use experiments::{Experiment, Outcome, Plan, training_seed};
 use serde::Deserialize;
 use serde_json::{Value, json};
-use std::fmt::Write as _;
+use std::fmt::{Display, Write as _};
 use std::ops::Range;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -208,11 +208,10 @@ impl Experiment for Trainings {
             let scores = self.train(index)?;
             let member = u8::from(index.is_multiple_of(2));
             let seed = training_seed(self.plan.seed, index);
-            let _ = write!(table, "{:?},{member},{training},{seed}", scores[0]);
-            for score in &scores[1..] {
-                let _ = write!(table, ",{score:?}");
-            }
-            table.push('\n');
+            let scores: Vec<String> = scores.iter().map(|score| format!("{score:?}")).collect();
+            let mut cells: Vec<&dyn Display> = vec![&scores[0], &member, &training, &seed];
+            cells.extend(scores[1..].iter().map(|score| score as &dyn Display));
+            formats::csv::row(table, &cells);
         }
         Ok(())
     }

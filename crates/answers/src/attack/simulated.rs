@@ -72,16 +72,16 @@ impl Default for SimulatedTerms {
 /// A constant canary gradient, all others zero.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Args)]
 #[serde(default)]
-pub struct Linear {}
+pub struct LinearGame {}
 
 /// With a regulariser that resets the model at each step.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Args)]
 #[serde(default)]
-pub struct Zeroing {}
+pub struct ZeroingGame {}
 
 /// With a quadratic regulariser.
 #[derive(Clone, Copy, Debug, Deserialize, Args)]
-pub struct Quadratic {
+pub struct QuadraticGame {
     /// Share of the model that a step forgets, 0 (linear) to 1 (zeroing)
     #[arg(long, value_name = "A", value_parser = real, allow_hyphen_values = true)]
     pub alpha: f64,
@@ -90,13 +90,13 @@ pub struct Quadratic {
 /// With a regulariser that moves the value of each step to a separate place.
 #[derive(Clone, Copy, Debug, Deserialize, Args)]
 #[serde(default)]
-pub struct ShiftRegister {
+pub struct ShiftRegisterGame {
     /// By how much a value grows at each shift
     #[arg(long, value_name = "V", value_parser = real, allow_hyphen_values = true, default_value_t = Self::default().spread)]
     pub spread: f64,
 }
 
-impl Default for ShiftRegister {
+impl Default for ShiftRegisterGame {
     fn default() -> Self {
         Self { spread: 4.0 }
     }
@@ -105,7 +105,7 @@ impl Default for ShiftRegister {
 /// A malicious data set whose records rewrite the model.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Args)]
 #[serde(default)]
-pub struct Repeaters {
+pub struct RepeatersGame {
     /// One bit per step, as in the paper, or the value itself
     #[arg(long, value_enum, default_value_t = Variant::Analog)]
     pub variant: Variant,
@@ -126,7 +126,7 @@ pub enum Variant {
 /// A loss that encodes the likelihood ratio into the model.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Args)]
 #[serde(default)]
-pub struct OurLoss {
+pub struct OurLossGame {
     /// Distance between encoded values [default: chosen so that nothing is misread]
     #[arg(long, value_name = "S", value_parser = real, allow_hyphen_values = true)]
     pub spacing: Option<f64>,
@@ -150,31 +150,31 @@ pub(super) trait Simulated {
     fn game(&self, setting: &mut Setting) -> Result<Game, Refusal>;
 }
 
-impl Simulated for Linear {
+impl Simulated for LinearGame {
     fn game(&self, _: &mut Setting) -> Result<Game, Refusal> {
         Ok(Game::Linear)
     }
 }
 
-impl Simulated for Zeroing {
+impl Simulated for ZeroingGame {
     fn game(&self, _: &mut Setting) -> Result<Game, Refusal> {
         Ok(Game::Zeroing)
     }
 }
 
-impl Simulated for Quadratic {
+impl Simulated for QuadraticGame {
     fn game(&self, _: &mut Setting) -> Result<Game, Refusal> {
         Ok(Game::Quadratic { alpha: self.alpha })
     }
 }
 
-impl Simulated for ShiftRegister {
+impl Simulated for ShiftRegisterGame {
     fn game(&self, _: &mut Setting) -> Result<Game, Refusal> {
         Ok(Game::ShiftRegister { spread: self.spread })
     }
 }
 
-impl Simulated for Repeaters {
+impl Simulated for RepeatersGame {
     fn game(&self, setting: &mut Setting) -> Result<Game, Refusal> {
         let DpSgd { noise_multiplier, sample_rate, steps, .. } = setting.trainer;
         let best = || best_bit_threshold(noise_multiplier, sample_rate, steps, 1e-5).0;
@@ -188,7 +188,7 @@ impl Simulated for Repeaters {
     }
 }
 
-impl Simulated for OurLoss {
+impl Simulated for OurLossGame {
     fn game(&self, setting: &mut Setting) -> Result<Game, Refusal> {
         let DpSgd { noise_multiplier, sample_rate, steps, .. } = setting.trainer;
         let chosen = Encoding::choose(noise_multiplier, sample_rate, steps);

@@ -11,13 +11,15 @@ use crate::print::{WIDTH, with_commas, wrap};
 use crate::progress::Progress;
 use answers::{
     AttackAnswer, AttackQuestion, Attacked, AttributeQuestion, Document, Ended, GradientCanary,
-    Kind, Linear, ManyCanariesQuestion, OneCanaryQuestion, OurLoss, ProgramQuestion, Quadratic,
-    RecordCanary, Refusal, Repeaters, ShiftRegister, SimulatedQuestion, Zeroing,
+    Kind, LinearGame, LiraTerms, ManyCanariesQuestion, MembershipQuestion, OneCanaryQuestion,
+    OurLossGame, ProgramQuestion, QuadraticGame, RecordCanary, Refusal, RepeatersGame, RmiaTerms,
+    ShiftRegisterGame, SimulatedQuestion, ZeroingGame, legends,
 };
 use audit::sequential::{Decision, SequentialDocument};
 use clap::{Args, Subcommand};
 use experiments::Outcome;
 use games::exact::Known;
+use matrix::MatrixArgs;
 use std::path::Path;
 
 #[derive(Debug, Args)]
@@ -47,17 +49,17 @@ pub struct AttackArgs {
 #[derive(Debug, Subcommand)]
 enum GameArgs {
     /// Simulate a constant canary gradient, all others zero: here `last-iterate` is exact
-    Linear(Asked<SimulatedQuestion<Linear>>),
+    Linear(Asked<SimulatedQuestion<LinearGame>>),
     /// Simulate `linear` with a regulariser that resets the model at each step
-    Zeroing(Asked<SimulatedQuestion<Zeroing>>),
+    Zeroing(Asked<SimulatedQuestion<ZeroingGame>>),
     /// Simulate `linear` with a quadratic regulariser
-    Quadratic(Asked<SimulatedQuestion<Quadratic>>),
+    Quadratic(Asked<SimulatedQuestion<QuadraticGame>>),
     /// Simulate a regulariser that moves the value of each step to a separate place
-    ShiftRegister(Asked<SimulatedQuestion<ShiftRegister>>),
+    ShiftRegister(Asked<SimulatedQuestion<ShiftRegisterGame>>),
     /// Simulate a malicious data set whose records rewrite the model
-    Repeaters(Asked<SimulatedQuestion<Repeaters>>),
+    Repeaters(Asked<SimulatedQuestion<RepeatersGame>>),
     /// Simulate a loss that encodes the likelihood ratio into the model (--dataset-size: its number of records)
-    OurLoss(Asked<SimulatedQuestion<OurLoss>>),
+    OurLoss(Asked<SimulatedQuestion<OurLossGame>>),
     /// Train with and without a gradient canary; the score is how far the model moved along it
     #[command(before_help = "\
 Examples:
@@ -112,10 +114,32 @@ guesses which.
 ")]
     Attribute(Box<Asked<AttributeQuestion>>),
     /// Score members by the losses of many models: likelihood-ratio attack; lists records at risk
-    Lira(Box<matrix::LiraArgs>),
+    #[command(before_help = "\
+Examples:
+  dosimeter attack lira losses.npy members.npy --out scores.csv
+  dosimeter attack lira losses.npy members.npy --offline --fixed-variance \\
+      --target 3 --out scores.csv
+  dosimeter audit scores.csv --delta 1e-5
+
+Both files have one row per model and one column per record: the loss -ln p of
+the right answer, and 1 where the model was trained on the record, else 0. One
+model is attacked; the others are references. The table of records at risk uses
+all models.
+")]
+    Lira(Box<MatrixArgs<LiraTerms>>),
     /// Score members by the losses of many models: relative membership attack; lists records at
     /// risk
-    Rmia(Box<matrix::RmiaArgs>),
+    #[command(before_help = "\
+Examples:
+  dosimeter attack rmia losses.npy members.npy --out scores.csv
+  dosimeter attack rmia losses.npy members.npy --offline --a 0.3 --gamma 1 \\
+      --out scores.csv
+
+Both files have one row per model and one column per record: the loss -ln p of
+the right answer, and 1 where the model was trained on the record, else 0. One
+model is attacked; the others are references.
+")]
+    Rmia(Box<MatrixArgs<RmiaTerms>>),
     /// Run any program that trains once and prints a score: `-- ./train.sh --member {member} --seed
     /// {seed}`
     #[command(before_help = "\
@@ -185,8 +209,8 @@ pub(super) fn run(args: &AttackArgs, console: &mut Console) -> Result<u8, Refusa
         GameArgs::Token(args) => args.ask(|question| Q::Token(question.into()), console),
         #[cfg(not(feature = "language"))]
         GameArgs::Token(args) => super::absent::run(args, console, "`attack token`", "language"),
-        GameArgs::Lira(args) => matrix::lira(args, console),
-        GameArgs::Rmia(args) => matrix::rmia(args, console),
+        GameArgs::Lira(args) => args.ask(MembershipQuestion::Lira, console),
+        GameArgs::Rmia(args) => args.ask(MembershipQuestion::Rmia, console),
     }
 }
 
@@ -297,7 +321,7 @@ pub(in crate::commands) fn narrate(outcome: &Outcome, out: &Path, console: &mut 
 
 /// What is known exactly, for a person.
 fn human_facts(delta: f64, facts: &[Known]) -> String {
-    let mut text = format!("epsilon at delta {delta:e}, certified\n");
+    let mut text = format!("epsilon at delta {delta:e}, {}\n", legends::KNOWN_ARE);
     for fact in facts {
         let row = format!(
             "  {:<15} {:>8} .. {:<8}  ",

@@ -3,7 +3,7 @@
 use super::narrate;
 use crate::console::Console;
 use crate::print::claims;
-use answers::{AttributeAnswer, AttributeGuessed, AttributeMeasured, Document};
+use answers::{AttributeAnswer, AttributeGuessed, AttributeMeasured, Document, legends};
 use std::fmt::Write as _;
 use vocabulary::Observe;
 
@@ -59,7 +59,7 @@ fn guessed(found: &AttributeGuessed) -> String {
         let _ = writeln!(text, "  {what:<34} {shown}");
     }
     if found.is_bounded {
-        text.push_str("\nThe bounds are for an attacker who sees every step of the training.\n");
+        let _ = write!(text, "\n{}\n", legends::GUESSES_ARE);
     }
     text
 }
