@@ -55,6 +55,7 @@ class Recorder(Watching):
     Iterate over ``recorder.watch(loader)`` in place of the loader, or tell every batch by
     :meth:`batch`. ``canaries`` are :class:`GradientCanary` s, which the recorder then inserts.
 
+    :class:`dosimeter.recording.Watching` says what it found.
     A healthy training is accused with probability ``false_alarm`` at most. The state is kept in
     ``optimizer.state_dict()``, so that a resumed training is recorded as a whole.
     """

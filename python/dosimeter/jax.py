@@ -197,6 +197,7 @@ class Recorder(Watching):
     Call :meth:`step` once for each update, outside of ``jit``. With ``loss(params, record)``, the
     loss of one record, the clipped sum is computed anew at the steps that are looked into; without
     it, give it as ``summed``. ``divisor`` is what the noisy gradient was divided by: 1 for a sum.
+    :class:`dosimeter.recording.Watching` says what it found.
     A healthy training is accused with probability ``false_alarm`` at most.
     """
 
