@@ -17,7 +17,7 @@ from ._torch_records import Loss, device_of, per_record, to_device
 from ._types import Document
 from .auditing import Audit
 from .errors import InvalidInput, Unsupported
-from .recording import BEGINNING, Check, Finding, Recording, repeated
+from .recording import BEGINNING, Check, Recording, Watching, repeated
 from .runs import Run, RunLike
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def expected_batch(claim: Run, dataset_size: int | None) -> float | None:
     return None if records is None else records * float(claim.phases[0].sample_rate)
 
 
-class Recorder:
+class Recorder(Watching):
     """Watches a training of any PyTorch loop and tests it against ``claim``.
 
     ``loss(model, batch)`` gives the loss of each record. At the first step and every ``every`` steps
@@ -55,6 +55,7 @@ class Recorder:
     Iterate over ``recorder.watch(loader)`` in place of the loader, or tell every batch by
     :meth:`batch`. ``canaries`` are :class:`GradientCanary` s, which the recorder then inserts.
 
+    :class:`dosimeter.recording.Watching` says what it found.
     A healthy training is accused with probability ``false_alarm`` at most. The state is kept in
     ``optimizer.state_dict()``, so that a resumed training is recorded as a whole.
     """
@@ -309,31 +310,11 @@ class Recorder:
 
     # What is found.
 
-    def findings(self) -> tuple[Finding, ...]:
-        """Every test that could be made, the accusations first."""
-        return self.recording.findings()
-
-    @property
-    def accused(self) -> bool:
-        """Whether any test contradicts the claim."""
-        return self.recording.accused
-
-    def run(self) -> Run:
-        """The run that happened; see :meth:`dosimeter.recording.Recording.run`."""
-        return self.recording.run()
-
-    def compare(self, *, delta: float) -> Document:
-        """The claim beside what happened, with the findings."""
-        return self.recording.compare(delta=delta)
-
     def audit(self, **options: Any) -> Audit:
         """Audits the gradient canaries; the keywords of :func:`dosimeter.audit`."""
         if self.canaries is None:
             raise InvalidInput("the recorder has no canaries to audit")
         return self.canaries.audit(**options)
-
-    def __repr__(self) -> str:
-        return repr(self.recording)
 
     def _save(self, _: Any, state: Document) -> None:
         kept = {"recording": self.recording.state_dict()}

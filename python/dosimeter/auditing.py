@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias, Union
 
-from . import _command, _core, _tables
+from . import _asking, _core, _tables
 from ._answers import InRows, Kept
 from ._names import Schema
 from ._types import Design, Document, Numbers
@@ -250,7 +250,7 @@ def audit(
     }
     asked = _Scores(question=question, files=tuple(files), sides=sides)
     text, warnings = _ask(asked, None)
-    _command.warn(warnings)
+    _asking.warn(warnings)
     answer = Audit(json.loads(text))
     answer._scores = asked
     return answer
@@ -261,14 +261,14 @@ def _ask(scores: _Scores, figure: str | None) -> tuple[str, list[str]]:
     sides, files = scores.sides, list(scores.files)
     members: list[str] = []
     nonmembers: list[str] = []
-    with _command.scratch() as folder:
+    with _asking.scratch() as folder:
         if isinstance(sides, Mapping):
             _split(sides)
             files.append(os.fspath(_tables.write_csv(sides, folder / "scores.csv")))
         elif sides is not None:
             members = [os.fspath(_write_npy(folder / "members.npy", sides[0]))]
             nonmembers = [os.fspath(_write_npy(folder / "nonmembers.npy", sides[1]))]
-        question = _command.question_text(scores.question)
+        question = _asking.question_text(scores.question)
         text, warnings, _ = _core.audit(question, files, members, nonmembers, figure)
     return text, warnings
 
@@ -398,5 +398,5 @@ def plan(
     }
     if run is not None:
         question |= {"run": as_run(run).to_dict(), "observe": observe}
-    document: Document = json.loads(_command.ask("plan", question)[1])
+    document: Document = json.loads(_asking.ask("plan", question)[1])
     return document

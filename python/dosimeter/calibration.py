@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
-from . import _command
+from . import _asking
 from ._answers import InJson
 from ._names import SIGNED, Schema
 from ._types import Adjacency, Document, Lens, Permutation, Sampling
@@ -170,7 +170,7 @@ def calibrate(
             matrix=matrix,
         ),
     }
-    return Calibration.from_json(_command.ask("calibrate", question)[1])
+    return Calibration.from_json(_asking.ask("calibrate", question)[1])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -261,4 +261,4 @@ def advise(
             "adjacency": adjacency,
         },
     }
-    return Advice.from_json(_command.ask("advice", question | target)[1])
+    return Advice.from_json(_asking.ask("advice", question | target)[1])

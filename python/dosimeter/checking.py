@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from . import _command
+from . import _asking
 from ._answers import InJson
 from ._names import Schema
 from ._types import Document, Lens, Quantity, Side, Standing
@@ -122,7 +122,7 @@ def check(
         "lens": lens,
     }
     question = as_run(run)._question() | {"policy": policy, "time_limit": time_limit}
-    return Check.from_json(_command.ask("check", question)[1])
+    return Check.from_json(_asking.ask("check", question)[1])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -241,7 +241,7 @@ def translate(
         "delta": delta,
         "time_limit": time_limit,
     }
-    found = json.loads(_command.ask("translate", question)[1])
+    found = json.loads(_asking.ask("translate", question)[1])
     readings = (
         Reading(**(one | {"entries": tuple(Translated._of(each) for each in one["entries"])}))
         for one in found["readings"]

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, overload
 
-from . import _command
+from . import _asking
 from ._answers import InJson, InRows
 from ._names import Schema
 from ._types import (
@@ -406,5 +406,5 @@ def account(
         "lens": words(lens),
         "quantity": words(quantity),
     }
-    _, text = _command.ask("account", question | beyond, stacklevel=4)
+    _, text = _asking.ask("account", question | beyond, stacklevel=4)
     return Account._of(json.loads(text), checked)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Union
 
 from . import _tables
 from ._answers import InJson, InRows
-from ._command import ask, listening
+from ._asking import ask, listening
 from ._names import Schema
 from ._types import Document, Engine, Lens, Numbers, Progress, Quantity
 from ._values import as_document, numbers, words

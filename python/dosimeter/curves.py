@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
-from . import _command
+from . import _asking
 from ._answers import InRows
 from ._names import SIGNED, Schema
 from ._types import Direction, Document, Lens, Numbers, Standing
@@ -243,7 +243,7 @@ def _curve(
         "first": first,
         "time_limit": time_limit,
     }
-    return _restore(_command.ask("curve", question, stacklevel=5)[1], checked)
+    return _restore(_asking.ask("curve", question, stacklevel=5)[1], checked)
 
 
 def tradeoff(

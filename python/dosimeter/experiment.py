@@ -32,7 +32,7 @@ from multiprocessing import get_context, parent_process
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Union
 
-from . import _command, _core
+from . import _asking, _core
 from ._types import Document, Engine, Progress
 from ._values import whole
 from .auditing import Audit, audit
@@ -178,7 +178,7 @@ class Experiment:
             play, threads = _locally(self, workers)
         else:
             raise InvalidInput(f"there is no engine `{engine}`; choose local or ray")
-        with play, _command.listening(progress) as listener:
+        with play, _asking.listening(progress) as listener:
             state, _, missing = _core.experiment(
                 self._planned(2 * count),
                 path,

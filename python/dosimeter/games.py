@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-from . import _command, _core
+from . import _asking, _core
 from ._answers import InJson
 from ._toml import write_toml
 from ._names import Schema
@@ -17,13 +17,16 @@ from ._types import Document, Engine, Progress
 from ._values import as_document, whole
 from .auditing import Audit, audit
 from .errors import Incomplete, InvalidInput
-from .runs import RunLike, as_run
+from .runs import RUN_KEYS, RunLike, as_run, run_keys
 
 if TYPE_CHECKING:
     import numpy
     from numpy.typing import NDArray
 
     from .ray import Cluster
+
+#: What the command line exits with where chunks are missing, and after Ctrl-C.
+INCOMPLETE, INTERRUPTED = 4, 130
 
 #: Games whose training is simulated; others train models on data.
 SIMULATED = ("linear", "zeroing", "quadratic", "shift-register", "repeaters", "our-loss")
@@ -142,24 +145,26 @@ def attack(
     >>> game.state, len(members), bool(members.mean() > nonmembers.mean())
     ('complete', 1000, True)
     """
-    options: dict[str, Any] = {
+    # Numbers of a run belong to its keys, whatever the game.
+    keys = {key: parameters.pop(key) for key in list(parameters) if key in RUN_KEYS}
+    question: dict[str, Any] = parameters | {
+        "game": game,
         "trials": None if trials is None else whole("trials", trials),
         "seed": seed,
         "observe": observe,
         "direction": direction,
         "delta": delta,
     }
-    arguments = ["attack", game]
-    with _command.scratch() as folder:
+    with _asking.scratch() as folder:
         if isinstance(run, Mapping) and "run" in run:
             if engine == "ray":
                 raise InvalidInput("on a cluster give the path of a RUN.toml that all nodes have")
             run = write_toml(run, folder / "run.toml")
         if isinstance(run, (str, os.PathLike)) and game not in SIMULATED:
-            arguments.append(os.fspath(run))
+            question["file"] = run
         elif run is not None:
-            options |= as_run(run).flags()
-        arguments += _command.flags(options | parameters)
+            keys = as_run(run).flags() | keys
+        question["run"] = run_keys(**keys)
         if engine == "ray":
             from .ray import Cluster, play
 
@@ -167,19 +172,26 @@ def attack(
                 raise InvalidInput("a game on a cluster needs `out`")
             if shard is not None:
                 raise InvalidInput("`shard` is for job arrays; a cluster takes all chunks")
-            play(arguments, Path(out), cluster or Cluster(), force=force, progress=progress)
+            play(question, Path(out), cluster or Cluster(), force=force, progress=progress)
             progress = None
             force = False
         elif engine != "local":
             raise InvalidInput(f"there is no engine `{engine}`; choose local or ray")
-        work = {"out": out, "threads": threads, "shard": shard, "force": force}
-        arguments += _command.flags(work)
-        code, document = _command.answer(arguments, progress=progress, patient=True)
-    if code == 130:
-        raise KeyboardInterrupt
-    if code == 4 and shard is None:
-        raise Incomplete("chunks are missing; call again to resume", code=4)
+        question |= {"out": out, "threads": threads, "shard": shard, "force": force}
+        code, document = played(question, progress)
+    if code == INCOMPLETE and shard is None:
+        raise Incomplete("chunks are missing; call again to resume", code=code)
     return Attack.from_dict(document)
+
+
+def played(question: Mapping[str, Any], progress: Progress = None) -> tuple[int, Document]:
+    """Plays what a question asks for: the exit code of the command line, and the document."""
+    with _asking.listening(progress) as listener:
+        text, warnings, code = _core.attack(_asking.question_text(question), listener)
+    if code == INTERRUPTED:
+        raise KeyboardInterrupt
+    _asking.warn(warnings, stacklevel=4)
+    return code, json.loads(text)
 
 
 def status(path: str | os.PathLike[str]) -> Document:

@@ -27,11 +27,10 @@ import jax.numpy as jnp
 import numpy
 
 from ._directions import Directions, Kind, mixed
-from ._types import Document
 from .auditing import Audit, audit
 from .errors import InvalidInput
-from .recording import BEGINNING, Check, Finding, Recording, repeated
-from .runs import Run, RunLike
+from .recording import BEGINNING, Check, Recording, Watching, repeated
+from .runs import RunLike
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -192,12 +191,13 @@ def _hadamard(values: Any) -> Any:
     return values
 
 
-class Recorder:
+class Recorder(Watching):
     """Watches a training of any JAX loop and tests it against ``claim``.
 
     Call :meth:`step` once for each update, outside of ``jit``. With ``loss(params, record)``, the
     loss of one record, the clipped sum is computed anew at the steps that are looked into; without
     it, give it as ``summed``. ``divisor`` is what the noisy gradient was divided by: 1 for a sum.
+    :class:`dosimeter.recording.Watching` says what it found.
     A healthy training is accused with probability ``false_alarm`` at most.
     """
 
@@ -287,26 +287,6 @@ class Recorder:
         return jax.tree_util.tree_map(
             lambda leaf: jnp.tensordot(factors.astype(leaf.dtype), leaf, axes=1), gradients
         )
-
-    def findings(self) -> tuple[Finding, ...]:
-        """Every test that could be made, the accusations first."""
-        return self.recording.findings()
-
-    @property
-    def accused(self) -> bool:
-        """Whether any test contradicts the claim."""
-        return self.recording.accused
-
-    def run(self) -> Run:
-        """The run that happened; see :meth:`dosimeter.recording.Recording.run`."""
-        return self.recording.run()
-
-    def compare(self, *, delta: float) -> Document:
-        """The claim beside what happened, with the findings."""
-        return self.recording.compare(delta=delta)
-
-    def __repr__(self) -> str:
-        return repr(self.recording)
 
 
 def _flat(tree: Any) -> NDArray[numpy.float64]:

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from . import _command, _core
+from . import _asking, _core
 from ._answers import Kept
 from ._names import Schema
 from ._types import Document, Numbers
@@ -174,7 +174,7 @@ def _attack(
 ) -> Membership:
     import numpy
 
-    with _command.scratch() as folder:
+    with _asking.scratch() as folder:
         question = dict(own) | {
             "attack": name,
             "losses": _write(folder / "losses.npy", losses),
@@ -187,8 +187,8 @@ def _attack(
             "fpr": numbers(fpr),
             "top": top,
         }
-        (text, warnings, _), scores = _core.membership(_command.question_text(question))
-    _command.warn(warnings, stacklevel=4)
+        (text, warnings, _), scores = _core.membership(_asking.question_text(question))
+    _asking.warn(warnings, stacklevel=4)
     table = numpy.loadtxt(io.StringIO(scores), delimiter=",", skiprows=2, ndmin=2)
     return Membership(json.loads(text), table)
 

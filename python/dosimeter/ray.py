@@ -6,8 +6,8 @@ stores what comes back in the same folder as a local run would, so that the resu
 to the byte, a driver that died is resumed by the same call, and the local engine can finish
 what a cluster began. A node that is lost takes its tasks with it; Ray plays them elsewhere.
 
-Nothing but the command's arguments and the chunk's text travels, so nodes need no shared disk.
-A file that the command reads (a RUN.toml, a data set) has to be on every node at the same path.
+Nothing but the question and the chunk's text travels, so nodes need no shared disk. A file that the
+question names (a RUN.toml, a data set) has to be on every node at the same path.
 """
 
 from __future__ import annotations
@@ -19,10 +19,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from . import _command
+from . import _asking
 from ._types import Progress
 from .claims import Account, account
 from .errors import DosimeterError, InvalidInput
+from .games import played
 from .runs import Run
 
 __all__ = ["Cluster", "accounts", "play"]
@@ -59,49 +60,48 @@ class Cluster:
             raise InvalidInput(f"chunks_per_task is {self.chunks_per_task}, not at least 1")
 
 
-def chunks(arguments: Sequence[str], indices: Sequence[int], of: int) -> list[bytes]:
+def chunks(question: Mapping[str, Any], indices: Sequence[int], of: int) -> list[bytes]:
     """Computes chunks of an experiment in a folder that is thrown away; runs on a node."""
     computed = []
-    with _command.scratch() as folder:
+    with _asking.scratch() as folder:
         out = folder / "scores.csv"
         for index in indices:
             # A shard of as many parts as there are chunks is one chunk.
-            work = ["--out", os.fspath(out), "--threads", "1", "--shard", f"{index + 1}/{of}"]
-            _command.run([*arguments, *work], patient=False)
+            played({**question, "out": out, "threads": 1, "shard": f"{index + 1}/{of}"})
             computed.append(_chunk(out, index).read_bytes())
     return computed
 
 
 def play(
-    arguments: Sequence[str],
+    question: Mapping[str, Any],
     out: Path,
     cluster: Cluster,
     *,
     force: bool = False,
     progress: Progress = None,
 ) -> int:
-    """Computes the missing chunks of the experiment of a command line on a cluster.
+    """Computes the missing chunks of a game on a cluster.
 
-    ``arguments`` are those of the command without ``--out``; the chunks land beside ``out``, and
-    the command itself, run locally afterwards, merges them. Returns how many were computed.
+    ``question`` is that of the game without ``out``; the chunks land beside ``out``, and the same
+    question, asked locally afterwards, merges them. Returns how many were computed.
     """
     import ray
 
-    of, missing = _plan(arguments, out, force)
+    of, missing = _plan(question, out, force)
     if not missing:
         return 0
-    remote = _remote(ray, cluster, chunks)
+    remote, plain = _remote(ray, cluster, chunks), _asking.plain(question)
     batches = _batches(missing, cluster.chunks_per_task)
     waiting: dict[Any, list[int]] = {}
     done = of - len(missing)
-    with _command.listening(progress) as listener:
+    with _asking.listening(progress) as listener:
         if listener is not None:
             listener("planned", done, of)
         try:
             while True:
                 room = (cluster.in_flight or _slots(ray, cluster) * 4) - len(waiting)
                 for _, batch in zip(range(room), batches, strict=False):
-                    waiting[remote.remote(list(arguments), batch, of)] = batch
+                    waiting[remote.remote(plain, batch, of)] = batch
                 if not waiting:
                     return len(missing)
                 ready, _ = ray.wait(list(waiting), num_returns=1, timeout=1.0)
@@ -136,7 +136,7 @@ def accounts(
         for batch in places
     }
     found: dict[int, Account] = {}
-    with _command.listening(progress) as listener:
+    with _asking.listening(progress) as listener:
         while waiting:
             ready, _ = ray.wait(list(waiting), num_returns=1)
             for task in ready:
@@ -187,15 +187,15 @@ def _batches(missing: Sequence[int], size: int) -> Iterator[list[int]]:
         yield list(missing[start : start + size])
 
 
-def _plan(arguments: Sequence[str], out: Path, force: bool) -> tuple[int, list[int]]:
+def _plan(question: Mapping[str, Any], out: Path, force: bool) -> tuple[int, list[int]]:
     """How many chunks there are, and which are missing.
 
     A shard beyond all chunks computes none; running it writes the plan, and finds what is in the
     way. So the folder is checked, and made, by the code that always does.
     """
     nothing = 2**31
-    work = _command.flags({"out": out, "shard": f"{nothing}/{nothing}", "force": force})
-    code, _, _ = _command.run([*arguments, *work])
+    work = {"out": out, "shard": f"{nothing}/{nothing}", "force": force}
+    code, _ = played({**question, **work})
     if code == 0:
         return 0, []
     plan = json.loads((out.with_name(f"{out.name}.work") / "plan.json").read_text("utf-8"))

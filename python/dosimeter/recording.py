@@ -391,6 +391,32 @@ class Recording:
         return "\n".join([*lines, *map(str, self.findings()), *(f"note: {n}" for n in self.notes)])
 
 
+class Watching:
+    """What every recorder of a framework says of its ``recording``."""
+
+    recording: Recording
+
+    def findings(self) -> tuple[Finding, ...]:
+        """Every test that could be made, the accusations first."""
+        return self.recording.findings()
+
+    @property
+    def accused(self) -> bool:
+        """Whether any test contradicts the claim."""
+        return self.recording.accused
+
+    def run(self) -> Run:
+        """The run that happened; see :meth:`dosimeter.recording.Recording.run`."""
+        return self.recording.run()
+
+    def compare(self, *, delta: float) -> Document:
+        """The claim beside what happened, with the findings."""
+        return self.recording.compare(delta=delta)
+
+    def __repr__(self) -> str:
+        return repr(self.recording)
+
+
 class _Draws:
     """Which records were drawn, without keeping the batches."""
 

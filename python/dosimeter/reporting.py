@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, cast
 
-from . import _command, _core
+from . import _asking, _core
 from ._types import Design, Document, Progress
 from .auditing import Audit, score_files
 from .runs import RunLike, as_run
@@ -101,7 +101,7 @@ def report(
         "out": out,
         "time_limit": time_limit,
     }
-    with _command.scratch() as folder:
+    with _asking.scratch() as folder:
         files: list[str] = []
         if isinstance(run, (str, os.PathLike)):
             files.append(os.fspath(run))
@@ -114,6 +114,6 @@ def report(
         if any(Path(file).parent == folder for file in files):
             question["scratch"] = folder
         question["files"] = files
-        with _command.listening(progress) as listener:
-            path, _ = _core.report(_command.question_text(question), listener)
+        with _asking.listening(progress) as listener:
+            path, _ = _core.report(_asking.question_text(question), listener)
     return Report(path=Path(path))

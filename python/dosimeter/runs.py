@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import os
 from collections.abc import Iterable, Mapping
@@ -10,7 +11,7 @@ from pathlib import Path
 from typing import Any, Union, cast
 
 from . import _core
-from ._command import question_text
+from ._asking import question_text
 from ._types import Adjacency, Document, Permutation, Sampling, Stopped
 from ._values import as_text
 from .errors import InvalidInput
@@ -367,6 +368,10 @@ def _restore(question: str) -> Run:
 
 #: What can stand for a run: itself, the path of its file, or its keywords.
 RunLike = Union[Run, str, "os.PathLike[str]", Mapping[str, Any]]
+
+
+#: The keywords of a run.
+RUN_KEYS = frozenset(inspect.signature(Run).parameters)
 
 
 def as_run(value: RunLike) -> Run:

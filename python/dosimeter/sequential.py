@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any, ClassVar, Literal
 
-from . import _command
+from . import _asking
 from ._answers import Kept
 from ._names import Schema
 from ._types import Document
@@ -117,5 +117,5 @@ def sequential(
         "other_run": other_run,
     }
     text, warnings = _ask(_Scores(question=question, files=tuple(files), sides=sides), None)
-    _command.warn(warnings)
+    _asking.warn(warnings)
     return SequentialAudit(json.loads(text))

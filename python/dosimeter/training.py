@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from . import _command, _core, _tables
+from . import _asking, _core, _tables
 from ._toml import write_toml
 from ._types import Document, Numbers, Progress
 from .claims import Account, account
@@ -110,15 +110,15 @@ def train(
         "threads": threads,
         "force": force,
     }
-    with _command.scratch() as folder:
+    with _asking.scratch() as folder:
         if isinstance(config, Mapping):
             path = write_toml(config, folder / "run.toml")
         else:
             path = Path(config)
-        asked = _command.question_text(question | {"file": path})
-        with _command.listening(progress) as listener:
+        asked = _asking.question_text(question | {"file": path})
+        with _asking.listening(progress) as listener:
             text, warnings, _ = _core.train(asked, listener)
-    _command.warn(warnings)
+    _asking.warn(warnings)
     return Training(out=Path(out), ledger=json.loads(text))
 
 
@@ -141,16 +141,16 @@ def tune(
     >>> ranked["schema"]
     'dosimeter.tune-rank/1'
     """
-    with _command.scratch() as folder:
+    with _asking.scratch() as folder:
         if isinstance(table, (str, os.PathLike)):
             path = Path(table)
         elif _tables.is_table(table):
             path = _tables.write_csv(_tables.columns(table), folder / "table.csv")
         else:
             raise InvalidInput("the table must be a file, a pandas frame or an Arrow table")
-        asked = _command.question_text({"question": question, **options})
+        asked = _asking.question_text({"question": question, **options})
         text, warnings, _ = _core.tune(asked, path)
-    _command.warn(warnings)
+    _asking.warn(warnings)
     found: Document = json.loads(text)
     return found
 
@@ -172,7 +172,7 @@ def memorize(
     1.0
     """
     question = {"metric": metric, "completions": completions, **options}
-    text, warnings, _ = _core.memorize(_command.question_text(question))
-    _command.warn(warnings)
+    text, warnings, _ = _core.memorize(_asking.question_text(question))
+    _asking.warn(warnings)
     found: Document = json.loads(text)
     return found

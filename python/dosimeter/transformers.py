@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from . import _command
+from . import _asking
 from ._types import Document
 from .errors import InvalidInput
 from .training import memorize
@@ -88,7 +88,7 @@ def memorize_model(
     core, which knows the architectures of GPT-2 and Llama and refuses others by name. Further
     keywords are the flags of ``dosimeter memorize``.
     """
-    with _command.scratch() as folder:
+    with _asking.scratch() as folder:
         if metric == "acr":
             model.save_pretrained(folder / "model")
             tokenizer.save_pretrained(folder / "model")

@@ -187,8 +187,8 @@ def test_the_columns_of_a_frame_that_say_how_scores_came_about_are_kept(
         dosimeter.audit(mixed, delta=1e-5)
 
 
-def test_games_of_any_name_reach_the_command(run: dosimeter.Run, tmp_path: Path) -> None:
-    """Games that train models need no code here: their names, tables and flags are passed on."""
+def test_games_of_any_name_reach_the_core(run: dosimeter.Run, tmp_path: Path) -> None:
+    """Games that train models need no code here: their names, tables and keys are passed on."""
     tables = {"run": run.flags(), "data": {"name": "adult"}}
     with pytest.raises(dosimeter.InvalidInput, match="no-such-game"):
         dosimeter.attack("no-such-game", run=tables, out=tmp_path / "s.csv", device="cpu")

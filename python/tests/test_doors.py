@@ -13,9 +13,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
+import numpy
 import pytest
 
-from dosimeter import DosimeterError, _core, errors
+from dosimeter import DosimeterError, Run, _core, attack, errors
 from dosimeter._names import Lens, Method, Quantity, Sampling
 from dosimeter.errors import in_python
 
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
 #: Questions of each kind; a thousand in all.
 EACH = {
-    "account": 344,
+    "account": 290,
     "calibrate": 90,
     "advice": 15,
     "curve": 40,
@@ -41,6 +42,8 @@ EACH = {
     "memorize": 40,
     "status": 10,
     "report": 10,
+    "attack": 44,
+    "membership": 10,
 }
 
 #: The command of a kind, where it has another name.
@@ -48,16 +51,20 @@ COMMANDS = {
     "advice": ["calibrate"],
     "compare-map": ["compare", "--map"],
     "batch-sizes": ["compare"],
+    "membership": ["attack"],
 }
 
 #: Kinds that only the page asks, so no command prints their documents.
 OF_THE_PAGE = ("panel", "map")
 
 #: Kinds whose questions name files of this machine: no request does.
-WITHOUT_REQUESTS = ("tune", "memorize", "status", "report")
+WITHOUT_REQUESTS = ("tune", "memorize", "status", "report", "attack", "membership")
 
 #: Keys that are words of the command and not flags, in their order.
-WORDS = ("kind", "question", "metric", "completions", "path", "files")
+WORDS = (
+    *("kind", "question", "metric", "completions", "path", "files"),
+    *("game", "attack", "losses", "members"),
+)
 
 #: How batches are drawn, with what each of them needs beyond a rate.
 SCHEMES: list[dict[str, Any]] = [
@@ -103,6 +110,19 @@ LIMITS = ("max_epsilon", "max_mu", "max_advantage", "min_bayes_security", "max_t
 #: The loss that the hidden-state lenses need.
 LOSS = {"learning_rate": 0.1, "smoothness": 1.0, "strong_convexity": 0.5}
 
+
+#: Simulated games, each with parameters of its own.
+GAMES: list[dict[str, Any]] = [
+    {"game": "linear"},
+    {"game": "zeroing"},
+    {"game": "quadratic", "alpha": 0.5},
+    {"game": "quadratic", "alpha": 2.0},
+    {"game": "shift-register", "spread": 3.0},
+    {"game": "repeaters", "variant": "printed", "threshold": 0.5},
+    {"game": "repeaters"},
+    {"game": "our-loss", "anyway": True},
+    {"game": "our-loss", "spacing": -1.0},
+]
 
 #: Methods of audits that can be asked for by name.
 NAMED = [method for method in get_args(Method) if method != "sequential"]
@@ -152,7 +172,7 @@ def test_there_are_a_thousand_of_every_kind() -> None:
     places = dict.fromkeys(
         ("results.csv", "plan.csv", "tuned.jsonl", "base.jsonl", "scores.csv", "missing.jsonl"), "a"
     )
-    places |= {"game.csv": "a", "folder": "a", "work": "a"}
+    places |= dict.fromkeys(("game.csv", "folder", "work", "losses.npy", "mask.npy"), "a")
     for kind, number in EACH.items():
         dice = Dice(f"dosimeter {kind}")
         asked[kind] = [_question(kind, dice, places) for _ in range(number)]
@@ -176,6 +196,7 @@ def test_there_are_a_thousand_of_every_kind() -> None:
     assert keys >= {key for target in TARGETS for key in target}
     assert {key for question in asked["translate"] for key in question} >= set(TRANSLATED)
     assert {key for question in asked["check"] for key in question["policy"]} >= set(LIMITS)
+    assert values("attack", "game") == {game["game"] for game in GAMES}
     assert values("tune", "question") == {"rank", "regress", "select", "profiles", "search"}
     assert values("memorize", "metric") == {"vmr", "air", "acr"}
 
@@ -282,8 +303,13 @@ def _files(folder: Path) -> dict[str, str]:
     for name, lines in texts.items():
         (folder / name).write_text("\n".join(lines) + "\n")
     game = folder / "game.csv"
-    played = ["attack", "linear", "--noise-multiplier=1", "--sample-rate=0.1", "--steps=5"]
-    _core.command(["dosimeter", *played, "--trials=50", f"--out={game}"], None, False)
+    attack("linear", run=Run(noise_multiplier=1.0, sample_rate=0.1, steps=5), trials=50, out=game)
+    draw = numpy.random.default_rng(0)
+    mask = draw.random((40, 20)) < 0.5
+    losses = numpy.exp(draw.normal(0.0, 0.3, mask.shape) - 1.5 * mask)
+    for name, matrix in (("losses.npy", losses), ("mask.npy", mask.astype(numpy.float64))):
+        numpy.save(folder / name, matrix)
+        texts[name] = []
     names = {name: str(folder / name) for name in [*texts, "missing.jsonl", "game.csv"]}
     return names | {"folder": str(folder), "work": f"{game}.work"}
 
@@ -309,6 +335,10 @@ def _asked(kind: str, question: dict[str, Any], files: dict[str, str]) -> tuple[
             text, _, code = _core.memorize(asked)
         elif kind == "status":
             text, _, code = _core.status(question["path"])
+        elif kind == "attack":
+            text, _, code = _core.attack(asked, None)
+        elif kind == "membership":
+            (text, _, code), _ = _core.membership(asked)
         elif kind == "report":
             path, code = _core.report(asked, None)
             text = path.read_text(encoding="utf-8")
@@ -349,7 +379,7 @@ def _command(kind: str, question: dict[str, Any], files: dict[str, str]) -> tupl
     """The command line in this process: its parser and what it prints."""
     words = _words(kind, question, files)
     try:
-        code, stdout, _ = _core.command(["dosimeter", *words], None, False)
+        code, stdout, _ = _core.command(["dosimeter", *words])
     except DosimeterError as error:
         return _refused(error)
     if kind == "report":
@@ -519,6 +549,29 @@ def _question(kind: str, dice: Dice, files: dict[str, str]) -> dict[str, Any]:
         if dice.random() < 0.5:
             question["normalize"] = dice.choice(["none", "space", "case", "loose"])
         return question | {"confidence": dice.choice([0.9, 0.95, 0.0])}
+    if kind == "attack":
+        run = {
+            "noise_multiplier": _pick(dice, [0.7, 1.0, 2.2], -1.0),
+            "sample_rate": _pick(dice, [0.01, 0.1], 1.5),
+            "steps": dice.choice([3, 10]),
+        }
+        if dice.random() < 0.1:
+            run |= dice.choice([{"clip_norm": 2.0}, {"adjacency": "substitute"}])
+        question = {"run": run} | dice.next("game", GAMES)
+        if dice.random() < 0.9:
+            question["delta"] = delta
+        if dice.random() < 0.3:
+            work = {"out": files["folder"] + "/played.csv", "threads": 1, "force": True}
+            question |= work | {"trials": dice.choice([20, 50]), "observe": "all"}
+        return question | {"seed": dice.choice([0, 7]), "direction": dice.choice(["add", "remove"])}
+    if kind == "membership":
+        name = dice.choice(["lira", "rmia"])
+        question = {"attack": name, "losses": files["losses.npy"], "members": files["mask.npy"]}
+        question |= {"lira": {"fixed_variance": True}, "rmia": {"gamma": 1.0, "a": 0.2}}[name]
+        if dice.random() < 0.3:
+            question["members"] = files["missing.jsonl"]
+        shares = {"delta": dice.choice([0.0, 0.01]), "fpr": [0.05], "top": dice.choice([3, 10])}
+        return question | shares | {"target": dice.choice([0, 3, 99])}
     if kind == "status":
         return {"path": files[dice.choice(["game.csv", "work", "scores.csv", "folder"])]}
     if kind == "curve":

@@ -100,14 +100,6 @@ fn an_estimator_touches_four_files() {
 /// Keys of a question that a front end writes again: where, and why.
 const WRITTEN_AGAIN: &[(&str, &str, &str)] = &[
     ("cli/src/commands/compare.rs", "delta", "one flag of three questions"),
-    (
-        "cli/src/commands/attack/decided.rs",
-        "claim_epsilon",
-        "a game that stops once a claim is refuted",
-    ),
-    ("cli/src/commands/attack/decided.rs", "confidence", "the same"),
-    ("cli/src/commands/attack/decided.rs", "delta", "the same"),
-    ("cli/src/commands/attack/decided.rs", "sequential", "the same"),
     ("python/src/ask.rs", "files", "the scores of an audit, not the files of a report"),
 ];
 
@@ -247,7 +239,6 @@ const SHARED: &[&str] = &[
     "Errors",
     "Format",
     "Group",
-    "Guesses",
     "Joint",
     "Kind",
     "Known",

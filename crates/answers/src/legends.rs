@@ -33,6 +33,12 @@ pub const ALL_MODELS_ARE: &str = "(proven, composition)";
 /// What the bounds on a search are.
 pub const SEARCH_IS: &str = "proven bounds";
 
+/// What the epsilons of a game are.
+pub const KNOWN_ARE: &str = "certified";
+
+/// What is allowed to an attacker who guesses an attribute.
+pub const GUESSES_ARE: &str = "The bounds are for an attacker who sees every step of the training.";
+
 /// What a search for prompts shows.
 pub const PROMPTS_ARE: &str = "the search is heuristic: a prompt that was found bounds the ratio from \
     below; none found shows nothing";

@@ -24,13 +24,10 @@
 //! ```
 
 mod account;
-mod attacked;
-mod attribute;
+mod attack;
 mod audit;
 mod calibrate;
 mod calibration_map;
-#[cfg(feature = "language")]
-mod canaries;
 mod certified;
 mod check;
 mod claimed;
@@ -60,18 +57,20 @@ mod tune;
 mod work;
 
 pub use account::AccountQuestion;
-pub use attacked::{ATTACK_SCHEMA, Played, attack_schema};
-pub use attribute::{
-    AttributeAnswer, AttributeGuessed, AttributeMeasured, AttributeQuestion, attribute,
+pub use attack::{
+    ATTACK_SCHEMA, AttackAnswer, AttackQuestion, Attacked, AttributeAnswer, AttributeGuessed,
+    AttributeMeasured, AttributeQuestion, GradientCanary, LinearGame, ManyCanariesQuestion,
+    OneCanaryQuestion, OurLossGame, Played, ProgramQuestion, QuadraticGame, RecordCanary,
+    RepeatersGame, ShiftRegisterGame, SimulatedQuestion, ZeroingGame, attack, attack_schema,
 };
+#[cfg(feature = "language")]
+pub use attack::{CanariesPlayed, CanariesQuestion};
 pub use audit::{
     AuditQuestion, Audited, Commitment, PageAudit, Picture, audit, commit, read_scores,
 };
 pub use calibrate::{AdviceQuestion, CalibrateQuestion, Solve};
 pub use calibration_map::{CalibrationMap, CalibrationMapQuestion};
-#[cfg(feature = "language")]
-pub use canaries::{CanariesPlayed, CanariesQuestion, canaries, describes_language_model};
-pub use certified::{Certified, certified};
+pub use certified::{Certified, certified, prove};
 pub use check::{Check, CheckQuestion, LimitVerdict};
 pub use claimed::epsilon as claimed_epsilon;
 pub use compare::{
@@ -80,15 +79,15 @@ pub use compare::{
 pub use curve::{CurveQuestion, POINTS};
 pub use every_way::noise_figure;
 pub use membership::{
-    MembershipAttack, MembershipDocument, MembershipQuestion, PowerOfAttack, RecordAtRisk,
-    membership,
+    LiraTerms, MatrixQuestion, MembershipDocument, MembershipQuestion, PowerOfAttack, RecordAtRisk,
+    RmiaTerms, membership,
 };
 #[cfg(feature = "language")]
 pub use memorize::{CompressionQuestion, MemorizeQuestion, Memorized, RatioQuestion, memorize};
 pub use origin::{RUN_ENDING, runs_beside};
 pub use panel::{Panel, PanelLine, PanelQuestion};
 pub use plan::{NeededRows, PlanQuestion, Planned, PlannedAttack, PlannedRule, PlannedTarget};
-pub use play::{Play, RunDocument, beside, write_run};
+pub use play::{Play, RunDocument, beside, exit_of};
 pub use refusal::{Kind, Refusal, RefusalDocument, exit, plainly};
 pub use report::{ReportFormat, ReportQuestion, Reported, report};
 pub use run::{Described, Loaded, TextFile, load};
@@ -102,7 +101,7 @@ pub use tune::{
     ProfilesQuestion, RankQuestion, RegressQuestion, SearchQuestion, SelectQuestion, TuneQuestion,
     Tuned, noise_of_grid, read_trainings, tune,
 };
-pub use work::{Ended, Work, as_event};
+pub use work::{Ended, Work};
 
 use accounting::compare::{BatchSizes, Map};
 use accounting::curve::Curve;

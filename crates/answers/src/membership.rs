@@ -1,79 +1,141 @@
 //! Attacks on anyone's losses: a matrix of models by records in, scores and records at risk out.
 
+use crate::attack::NothingElse;
+use crate::flags::{integer, nonnegative_integer, real};
 use crate::several::several;
 use crate::{Document, Refusal};
 use audit::membership::{AtRisk, Membership, Signals, Variance, at_risk};
 use audit::quality::{self, Measured};
 use audit::read::Matrix;
+use clap::Args;
+use formats::csv::row;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use std::fmt::Write as _;
 use std::path::PathBuf;
 use vocabulary::{AtLeast, Problem};
 
 /// The question of `attack lira` and `attack rmia`; it names the files of the matrices.
 #[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct MembershipQuestion {
-    pub attack: MembershipAttack,
-    /// Losses of models (rows) on records (columns).
-    pub losses: PathBuf,
-    /// 1 where the model was trained on the record, else 0.
-    pub members: PathBuf,
-    /// The entries are logits ln(p / (1 - p)), not losses -ln p.
-    #[serde(default)]
-    pub logits: bool,
-    /// References without the record only.
-    #[serde(default)]
-    pub offline: bool,
-    /// Of `lira`: one variance for all records.
-    #[serde(default)]
-    pub fixed_variance: bool,
-    /// Of `rmia`: how much more likely than another record a member has to be; 2 where it is not given.
-    pub gamma: Option<f64>,
-    /// Of `rmia` offline: how far the probability over references is moved; 0.3 where it is not given.
-    pub a: Option<f64>,
-    /// The model that is attacked; the others are references.
-    #[serde(default)]
-    pub target: usize,
-    /// Of the bounds on epsilon of single records.
-    #[serde(default)]
-    pub delta: f64,
-    /// 0.95 where it is not given.
-    pub confidence: Option<f64>,
-    /// False positive rates at which the power is reported; 0.001 and 0.01 where none is given.
-    #[serde(default, deserialize_with = "several")]
-    pub fpr: Vec<f64>,
-    /// Records in the table of those at risk; 10 where it is not given.
-    pub top: Option<usize>,
+#[serde(tag = "attack", rename_all = "kebab-case")]
+pub enum MembershipQuestion {
+    /// The likelihood ratio (Carlini et al. 2022).
+    Lira(MatrixQuestion<LiraTerms>),
+    /// The relative attack (Zarifzadeh et al. 2024).
+    Rmia(MatrixQuestion<RmiaTerms>),
 }
 
-/// The attacks on a matrix.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum MembershipAttack {
-    /// The likelihood ratio (Carlini et al. 2022).
-    Lira,
-    /// The relative attack (Zarifzadeh et al. 2024).
-    Rmia,
+/// An attack on a matrix, with its own parameters.
+#[derive(Clone, Debug, Deserialize, Args)]
+pub struct MatrixQuestion<A: Args> {
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub matrix: MatrixTerms,
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub attack: A,
+    #[arg(skip)]
+    #[serde(flatten)]
+    _rest: NothingElse,
+}
+
+/// The terms of every attack on a matrix.
+#[derive(Clone, Debug, Deserialize, Args)]
+#[serde(default)]
+pub struct MatrixTerms {
+    /// Losses of models (rows) on records (columns)
+    #[arg(value_name = "LOSSES.npy")]
+    pub losses: PathBuf,
+    /// 1 where the model was trained on the record, else 0
+    #[arg(value_name = "MEMBERS.npy")]
+    pub members: PathBuf,
+    /// The first file has logits ln(p / (1 - p)) in place of losses
+    #[arg(long)]
+    pub logits: bool,
+    /// Use references without the record only
+    #[arg(long)]
+    pub offline: bool,
+    /// The model that is attacked, from 0
+    #[arg(long, value_name = "MODEL", value_parser = nonnegative_integer, default_value_t = Self::default().target)]
+    pub target: u64,
+    /// Delta of the bounds on single records
+    #[arg(short = 'd', long, value_name = "D", value_parser = real, allow_hyphen_values = true, default_value_t = Self::default().delta)]
+    pub delta: f64,
+    /// Confidence of the intervals; those of single records hold together
+    #[arg(long, value_name = "C", value_parser = real, allow_hyphen_values = true, default_value_t = Self::default().confidence)]
+    pub confidence: f64,
+    /// Report the attack's true positive rate at these false positive rates; repeatable [default:
+    /// 0.001, 0.01]
+    #[arg(long, value_name = "F", value_parser = real, allow_hyphen_values = true, value_delimiter = ',')]
+    #[serde(deserialize_with = "several")]
+    pub fpr: Vec<f64>,
+    /// Records in the table of those at risk
+    #[arg(long, value_name = "N", value_parser = integer, default_value_t = Self::default().top)]
+    pub top: u64,
+}
+
+impl Default for MatrixTerms {
+    fn default() -> Self {
+        Self {
+            losses: PathBuf::new(),
+            members: PathBuf::new(),
+            logits: false,
+            offline: false,
+            target: 0,
+            delta: 0.0,
+            confidence: 0.95,
+            fpr: Vec::new(),
+            top: 10,
+        }
+    }
+}
+
+/// What is particular to the likelihood ratio.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Args)]
+#[serde(default)]
+pub struct LiraTerms {
+    /// Use one variance for all records; better with fewer than a few dozen reference models
+    #[arg(long)]
+    pub fixed_variance: bool,
+}
+
+/// What is particular to the relative attack.
+#[derive(Clone, Copy, Debug, Deserialize, Args)]
+#[serde(default)]
+pub struct RmiaTerms {
+    /// A member has to be this many times likelier than another record
+    #[arg(long, value_name = "G", value_parser = real, allow_hyphen_values = true, default_value_t = Self::default().gamma)]
+    pub gamma: f64,
+    /// With --offline: how far the probability over references is moved towards 1, from 0
+    /// (half of the way) to 1 (not at all)
+    #[arg(long, value_name = "A", value_parser = real, allow_hyphen_values = true, default_value_t = Self::default().a)]
+    pub a: f64,
+}
+
+impl Default for RmiaTerms {
+    fn default() -> Self {
+        Self { gamma: 2.0, a: 0.3 }
+    }
 }
 
 impl MembershipQuestion {
-    fn membership(&self) -> Result<Membership, Refusal> {
-        let foreign = |name: &str, of: &str| {
-            Err(Refusal::bad_input(format!("`{name}` is a choice of {of}; leave it out")))
-        };
-        let variance = if self.fixed_variance { Variance::Fixed } else { Variance::PerRecord };
-        let gamma = self.gamma.unwrap_or(2.0);
-        match (self.attack, self.offline) {
-            (MembershipAttack::Lira, _) if self.gamma.is_some() => foreign("gamma", "rmia"),
-            (MembershipAttack::Lira, _) if self.a.is_some() => foreign("a", "rmia"),
-            (MembershipAttack::Rmia, _) if self.fixed_variance => foreign("fixed_variance", "lira"),
-            (MembershipAttack::Lira, false) => Ok(Membership::LiraOnline(variance)),
-            (MembershipAttack::Lira, true) => Ok(Membership::LiraOffline(variance)),
-            (MembershipAttack::Rmia, false) => Ok(Membership::RmiaOnline { gamma }),
-            (MembershipAttack::Rmia, true) => {
-                Ok(Membership::RmiaOffline { gamma, a: self.a.unwrap_or(0.3) })
+    fn parts(&self) -> (&MatrixTerms, Membership) {
+        match self {
+            Self::Lira(MatrixQuestion { matrix, attack, .. }) => {
+                let variance =
+                    if attack.fixed_variance { Variance::Fixed } else { Variance::PerRecord };
+                let attack = match matrix.offline {
+                    false => Membership::LiraOnline(variance),
+                    true => Membership::LiraOffline(variance),
+                };
+                (matrix, attack)
+            }
+            Self::Rmia(MatrixQuestion { matrix, attack: RmiaTerms { gamma, a }, .. }) => {
+                let (gamma, a) = (*gamma, *a);
+                let attack = match matrix.offline {
+                    false => Membership::RmiaOnline { gamma },
+                    true => Membership::RmiaOffline { gamma, a },
+                };
+                (matrix, attack)
             }
         }
     }
@@ -139,7 +201,7 @@ impl Document for MembershipDocument {
 /// Files that cannot be read, matrices that do not fit, a mask that is not 0 and 1, records with too few
 /// references.
 pub fn membership(question: &MembershipQuestion) -> Result<MembershipDocument, Refusal> {
-    let attack = question.membership()?;
+    let (question, attack) = question.parts();
     let (signals, members) = (Matrix::read(&question.losses)?, Matrix::read(&question.members)?);
     let Matrix { rows, columns, .. } = signals;
     if (members.rows, members.columns) != (rows, columns) {
@@ -156,7 +218,7 @@ pub fn membership(question: &MembershipQuestion) -> Result<MembershipDocument, R
             members.values[place]
         )));
     }
-    let confidence = question.confidence.unwrap_or(0.95);
+    let confidence = question.confidence;
     if !(confidence > 0.0 && confidence < 1.0) {
         return Err(Problem::outside("confidence", confidence, "(0, 1)").into());
     }
@@ -175,16 +237,17 @@ pub fn membership(question: &MembershipQuestion) -> Result<MembershipDocument, R
     } else {
         Signals::from_losses(rows, columns, &signals.values, inside.clone())?
     };
-    let scored = matrix.scores(question.target, attack)?;
-    let pooled = matrix.audit_scores(question.target, attack)?;
-    let of_target = &inside[question.target * columns..(question.target + 1) * columns];
+    let size = |count: u64| usize::try_from(count).unwrap_or(usize::MAX);
+    let target = size(question.target);
+    let scored = matrix.scores(target, attack)?;
+    let pooled = matrix.audit_scores(target, attack)?;
+    let of_target = &inside[target * columns..(target + 1) * columns];
     let mut text = String::from("# design: one-run\nscore,member,canary\n");
     for (record, (score, member)) in scored.iter().zip(of_target).enumerate() {
-        // A table of text cannot fail.
-        let _ = writeln!(text, "{score:?},{},{record}", u8::from(*member));
+        row(&mut text, &[&format_args!("{score:?}"), &u8::from(*member), &record]);
     }
     let table = at_risk(&matrix, question.delta, confidence)?;
-    let row = |one: &AtRisk| RecordAtRisk {
+    let shown = |one: &AtRisk| RecordAtRisk {
         record: one.record,
         epsilon_lower: one.epsilon_lower,
         shown: AtLeast::new(one.epsilon_lower).shown(),
@@ -195,7 +258,7 @@ pub fn membership(question: &MembershipQuestion) -> Result<MembershipDocument, R
         attack: name(attack),
         models: rows,
         records: columns,
-        target: question.target,
+        target,
         members: of_target.iter().filter(|member| **member).count(),
         confidence,
         auroc: quality::auroc(&pooled, confidence),
@@ -203,7 +266,7 @@ pub fn membership(question: &MembershipQuestion) -> Result<MembershipDocument, R
             .iter()
             .map(|&fpr| PowerOfAttack { fpr, measured: quality::tpr_at(&pooled, fpr, confidence) })
             .collect(),
-        at_risk: table.iter().take(question.top.unwrap_or(10)).map(row).collect(),
+        at_risk: table.iter().take(size(question.top)).map(shown).collect(),
         delta: question.delta,
         warnings: Vec::new(),
         scores: text,

@@ -1,7 +1,9 @@
 //! Games that are played: where the scores go, how much of the work is done here, and what is
 //! said about it.
 
-use crate::{Kind, Refusal, Work};
+use crate::flags::integer;
+use crate::{Kind, Refusal, Work, exit};
+use clap::Args;
 use experiments::{Experiment, Outcome, Settings, Shard};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -9,16 +11,21 @@ use std::path::{Path, PathBuf};
 use vocabulary::Run;
 
 /// How an experiment is carried out; its result does not depend on it.
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields, default)]
+#[derive(Clone, Debug, Default, Deserialize, Args)]
+#[serde(default)]
+#[command(next_help_heading = "The work")]
 pub struct Play {
-    /// Where the scores go; work is kept beside it.
+    /// File for the scores; unfinished work is kept beside it in F.work
+    #[arg(long, value_name = "F")]
     pub out: Option<PathBuf>,
-    /// All cores where it is not given.
+    /// Number of threads; it does not change the result [default: all cores]
+    #[arg(long, value_name = "N", value_parser = integer)]
     pub threads: Option<u64>,
-    /// Only part K of N.
+    /// Compute part K of N only, for job arrays
+    #[arg(long, value_name = "K/N")]
     pub shard: Option<String>,
-    /// Replace what another experiment left under this name.
+    /// Replace files that another experiment wrote under this name
+    #[arg(long)]
     pub force: bool,
 }
 
@@ -72,6 +79,15 @@ impl Play {
     }
 }
 
+/// What the command line exits with.
+pub fn exit_of(outcome: &Outcome) -> u8 {
+    match outcome {
+        Outcome::Complete { .. } => exit::ANSWERED,
+        Outcome::Incomplete { .. } => exit::INCOMPLETE,
+        Outcome::Interrupted { .. } => exit::INTERRUPTED,
+    }
+}
+
 /// Computes on this many threads, or on those that there are.
 ///
 /// # Errors
@@ -103,7 +119,7 @@ impl RunDocument<Run> {
 ///
 /// # Errors
 /// A file that cannot be written.
-pub fn write_run(out: &Path, run: &impl Serialize) -> Result<(), Refusal> {
+pub(crate) fn write_run(out: &Path, run: &impl Serialize) -> Result<(), Refusal> {
     let document = RunDocument { schema: RunDocument::SCHEMA, run };
     let path = beside(out, crate::RUN_ENDING);
     formats::files::write(&path, crate::text(&document) + "\n")

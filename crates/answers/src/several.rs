@@ -2,6 +2,7 @@
 
 use serde::de::value::SeqAccessDeserializer;
 use serde::de::{Deserialize, Deserializer, IntoDeserializer, SeqAccess, Visitor};
+use serde_json::Value;
 use std::fmt;
 use std::marker::PhantomData;
 
@@ -10,6 +11,15 @@ pub(crate) fn several<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Vec<T>, D::Error> {
     deserializer.deserialize_any(OneOrMany(PhantomData))
+}
+
+/// A text, or a number as its text: `"records": "all"` and `"records": 100`.
+pub(crate) fn text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
+    match Value::deserialize(deserializer)? {
+        Value::String(text) => Ok(text),
+        number @ Value::Number(_) => Ok(number.to_string()),
+        other => Err(serde::de::Error::custom(format!("{other} is neither a text nor a number"))),
+    }
 }
 
 struct OneOrMany<T>(PhantomData<T>);

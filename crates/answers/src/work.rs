@@ -26,7 +26,7 @@ pub trait Work: Reporter {
 }
 
 /// A training in the words of an experiment: a step is a chunk of one trial.
-pub fn as_event(event: &TrainingEvent) -> Event {
+pub(crate) fn as_event(event: &TrainingEvent) -> Event {
     match event {
         TrainingEvent::Started { steps, done } => {
             Event::Planned { chunks: *steps, done: *done, trials: *steps }

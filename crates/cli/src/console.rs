@@ -2,11 +2,8 @@
 
 use crate::print::{WIDTH, wrap};
 use answers::{Kind, Refusal};
-use experiments::Event;
 use std::io::{ErrorKind, IsTerminal, Write};
 use std::path::Path;
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
 /// Writes a file that was asked for, whole or not at all: a reader of the old one never sees half
 /// of the new one.
@@ -32,14 +29,9 @@ pub struct Console {
     stderr: Box<dyn Write + Send>,
     colour: bool,
     progress: bool,
-    stop: Option<Arc<AtomicBool>>,
-    listener: Option<Listener>,
     /// The reader of the answers went away.
     closed: bool,
 }
-
-/// Is called with the events of an experiment, possibly from several threads at once.
-pub type Listener = Arc<dyn Fn(&Event) + Send + Sync>;
 
 impl Console {
     /// The process's own streams. No colour when stdout is not a terminal or `NO_COLOR` is set.
@@ -50,8 +42,6 @@ impl Console {
             progress: std::io::stderr().is_terminal(),
             stdout: Box::new(std::io::stdout()),
             stderr: Box::new(std::io::stderr()),
-            stop: None,
-            listener: None,
             closed: false,
         }
     }
@@ -59,31 +49,7 @@ impl Console {
     /// Streams of the caller's choice, without colour (for tests and for embedding).
     pub fn to(stdout: Box<dyn Write + Send>, stderr: Box<dyn Write + Send>) -> Self {
         let (colour, progress, closed) = (false, false, false);
-        Self { stdout, stderr, colour, progress, stop: None, listener: None, closed }
-    }
-
-    /// The flag that stops an experiment, in place of this process's signals: an embedding
-    /// program has its own handler of Ctrl-C.
-    #[must_use]
-    pub fn stopped_by(mut self, stop: Arc<AtomicBool>) -> Self {
-        self.stop = Some(stop);
-        self
-    }
-
-    /// Also tells the events of an experiment to `listener`.
-    #[must_use]
-    pub fn reporting_to(mut self, listener: Listener) -> Self {
-        self.listener = Some(listener);
-        self
-    }
-
-    /// The flag that experiments look at.
-    pub(crate) fn stop_flag(&self) -> Arc<AtomicBool> {
-        self.stop.clone().unwrap_or_else(crate::interrupt::stop_flag)
-    }
-
-    pub(crate) fn listener(&self) -> Option<Listener> {
-        self.listener.clone()
+        Self { stdout, stderr, colour, progress, closed }
     }
 
     /// Whether the answer may be coloured.

@@ -13,7 +13,7 @@ pub mod print;
 mod progress;
 
 pub use commands::{Cli, Command};
-pub use console::{Console, Listener};
+pub use console::Console;
 
 use answers::Refusal;
 use clap::error::{ContextKind, ContextValue, ErrorKind};

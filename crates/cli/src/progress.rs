@@ -1,8 +1,8 @@
 //! Progress of long work: a bar with rate and time left on a terminal, now and then a plain line
 //! elsewhere. Experiments count chunks of trials, trainings count steps.
 
-use crate::console::{Console, Listener};
-use answers::{Work, as_event};
+use crate::console::Console;
+use answers::Work;
 use experiments::{Event, Reporter};
 use indicatif::{ProgressBar, ProgressStyle};
 use std::sync::atomic::AtomicBool;
@@ -13,7 +13,6 @@ use training::TrainingEvent;
 /// Draws the events of one experiment or training on stderr.
 pub(crate) struct Progress<'a> {
     bar: Mutex<Bar<'a>>,
-    listener: Option<Listener>,
 }
 
 /// This many of a unit are done.
@@ -38,7 +37,6 @@ const FRAME: Duration = Duration::from_millis(100);
 impl<'a> Progress<'a> {
     pub(crate) fn new(console: &'a mut Console) -> Self {
         let start = Instant::now();
-        let listener = console.listener();
         let bar = Bar {
             console,
             drawn: None,
@@ -50,13 +48,7 @@ impl<'a> Progress<'a> {
             start,
             shown: start,
         };
-        Self { bar: Mutex::new(bar), listener }
-    }
-
-    fn tell(&self, event: &Event) {
-        if let Some(listener) = &self.listener {
-            listener(event);
-        }
+        Self { bar: Mutex::new(bar) }
     }
 
     fn draw(&self, change: impl FnOnce(&mut Bar<'a>)) {
@@ -66,7 +58,7 @@ impl<'a> Progress<'a> {
 
 impl Work for Progress<'_> {
     fn stop(&self) -> Arc<AtomicBool> {
-        self.bar.lock().unwrap_or_else(PoisonError::into_inner).console.stop_flag()
+        crate::interrupt::stop_flag()
     }
 
     fn note(&self, text: &str) {
@@ -74,7 +66,6 @@ impl Work for Progress<'_> {
     }
 
     fn training(&self, event: &TrainingEvent) {
-        self.tell(&as_event(event));
         self.draw(|bar| match event {
             TrainingEvent::Started { steps, done } => bar.begin("steps", *steps, *done),
             TrainingEvent::Step { done, loss, accuracy, .. } => {
@@ -91,7 +82,6 @@ impl Work for Progress<'_> {
 
 impl Reporter for Progress<'_> {
     fn event(&self, event: &Event) {
-        self.tell(event);
         self.draw(|bar| match event {
             Event::Planned { chunks, done, .. } => bar.begin("chunks", *chunks, *done),
             Event::ChunkDone { trials, .. } => {

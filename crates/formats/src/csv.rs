@@ -1,6 +1,8 @@
 //! Comma-separated text as in RFC 4180, one record per line: a cell with a comma, a quote or a line
 //! end stands in quotes, in which a quote is doubled.
 
+use std::fmt::{Display, Write as _};
+
 /// The cells of a line. A quoted cell ends at its quote; a doubled quote inside is one.
 ///
 /// # Errors
@@ -138,13 +140,38 @@ pub fn line<S: AsRef<str>>(cells: impl IntoIterator<Item = S>) -> String {
         if place > 0 {
             text.push(',');
         }
-        let cell = cell.as_ref();
-        if cell.contains([',', '"', '\n', '\r']) {
-            text.extend(["\"", &cell.replace('"', "\"\""), "\""]);
-        } else {
-            text.push_str(cell);
-        }
+        let start = text.len();
+        text.push_str(cell.as_ref());
+        quote_from(&mut text, start);
     }
     text.push('\n');
     text
+}
+
+/// Adds a line to a table: values as they print themselves, quoted where needed.
+///
+/// ```
+/// let mut table = "score,member\n".to_owned();
+/// formats::csv::row(&mut table, &[&0.25, &1]);
+/// assert_eq!(table, "score,member\n0.25,1\n");
+/// ```
+pub fn row(table: &mut String, cells: &[&dyn Display]) {
+    for (place, cell) in cells.iter().enumerate() {
+        if place > 0 {
+            table.push(',');
+        }
+        let start = table.len();
+        // A text takes everything.
+        let _ = write!(table, "{cell}");
+        quote_from(table, start);
+    }
+    table.push('\n');
+}
+
+/// Puts the cell that starts there into quotes, where it needs them.
+fn quote_from(text: &mut String, start: usize) {
+    if text[start..].contains([',', '"', '\n', '\r']) {
+        let cell = text.split_off(start).replace('"', "\"\"");
+        text.extend(["\"", &cell, "\""]);
+    }
 }

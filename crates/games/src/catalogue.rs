@@ -6,8 +6,8 @@ use crate::counterexamples::{
 };
 use crate::{Crafter, Distinguisher, DpSgd, LikelihoodRatio, Trial, play};
 use experiments::{Experiment, Plan};
+use formats::csv::row;
 use serde_json::{Value, json};
-use std::fmt::Write;
 use std::ops::Range;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -212,7 +212,8 @@ impl Experiment for Attack {
                 Direction::Add => (-without_canary, -with_canary),
                 _ => (with_canary, without_canary),
             };
-            writeln!(table, "{positive},1\n{negative},0").expect("a string grows");
+            row(table, &[&positive, &1]);
+            row(table, &[&negative, &0]);
         });
         Ok(())
     }

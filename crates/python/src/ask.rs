@@ -4,8 +4,9 @@ use crate::errors::refused;
 use crate::interruptible::{self, AtInterrupt};
 use crate::listener::Listener;
 use answers::{
-    AccountQuestion, Answer, Ask, AuditQuestion, Document, Ended, MembershipQuestion,
-    MemorizeQuestion, Picture, Question, Refusal, ReportQuestion, TrainQuestion, TuneQuestion,
+    AccountQuestion, Answer, Ask, AttackQuestion, AuditQuestion, Document, Ended,
+    MembershipQuestion, MemorizeQuestion, Picture, Question, Refusal, ReportQuestion,
+    TrainQuestion, TuneQuestion,
 };
 use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
@@ -161,6 +162,25 @@ fn patient<T: Send + 'static>(
             Err(PyKeyboardInterrupt::new_err("stopped; the same call again resumes"))
         }
     }
+}
+
+/// Plays a game; the question names the files.
+///
+/// `progress(kind, done, of)` is called for the chunks; Ctrl-C lets those in hand finish.
+#[pyfunction]
+#[pyo3(signature = (question, progress))]
+pub(crate) fn attack(
+    py: Python<'_>,
+    question: &str,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<Said> {
+    let question = answers::parse::<AttackQuestion>(question);
+    patient(py, progress, move |work| {
+        Ok(match answers::attack(&question?, work)? {
+            Ended::Stopped(code) => Ended::Stopped(code),
+            Ended::Answered(found) => Ended::Answered(said(Answer::of(&found))),
+        })
+    })
 }
 
 /// An experiment's output or its work folder: what is done and what is not.

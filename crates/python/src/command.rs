@@ -3,13 +3,10 @@
 
 use crate::errors::refused;
 use crate::interruptible::{self, AtInterrupt};
-use crate::listener::Listener;
 use dosimeter_cli::{Console, command_with_console, main_with_args};
-use experiments::{Event, Reporter};
 use pyo3::prelude::*;
 use std::ffi::OsString;
 use std::io::Write;
-use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Runs the command line as the program `dosimeter` does, on the process's own streams, and
@@ -22,34 +19,14 @@ pub(crate) fn main(py: Python<'_>, arguments: Vec<OsString>) -> u8 {
     code
 }
 
-/// Runs one command and gives `(exit code, stdout, stderr)`.
-///
-/// `progress(kind, done, of)` is called for the chunks of an experiment; what it raises stops the work
-/// as Ctrl-C does. With `patient`, Ctrl-C lets the chunks in hand finish first.
+/// Runs one command and gives `(exit code, stdout, stderr)`: the door of the command line, for the test that compares
+/// all doors.
 #[pyfunction]
-#[pyo3(signature = (arguments, progress, patient))]
-pub(crate) fn command(
-    py: Python<'_>,
-    arguments: Vec<OsString>,
-    progress: Option<Py<PyAny>>,
-    patient: bool,
-) -> PyResult<(u8, String, String)> {
-    let is_told = progress.is_some();
-    let listener = Listener::new(progress);
-    let stop = listener.stop_flag();
+pub(crate) fn command(py: Python<'_>, arguments: Vec<OsString>) -> PyResult<(u8, String, String)> {
     let (stdout, stderr) = (Buffer::default(), Buffer::default());
-    let mut console = Console::to(Box::new(stdout.clone()), Box::new(stderr.clone()))
-        .stopped_by(Arc::clone(&stop));
-    if is_told {
-        let reports = listener.clone();
-        console = console.reporting_to(Arc::new(move |event: &Event| reports.event(event)));
-    }
-    let ask = || stop.store(true, Ordering::Relaxed);
-    let at_interrupt = if patient { AtInterrupt::Ask(&ask) } else { AtInterrupt::Abandon };
+    let mut console = Console::to(Box::new(stdout.clone()), Box::new(stderr.clone()));
     let work = move || command_with_console(arguments, &mut console);
-    let outcome = interruptible::run(py, &at_interrupt, work)?;
-    listener.raised()?;
-    match outcome {
+    match interruptible::run(py, &AtInterrupt::Abandon, work)? {
         Ok(code) => Ok((code, stdout.text(), stderr.text())),
         Err(failure) => Err(refused(py, &failure)),
     }

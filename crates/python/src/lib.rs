@@ -1,6 +1,6 @@
 //! The private module `dosimeter._core`: what the Python package needs of the core, and no logic
 //! of its own. A question is a document, asked of [`answers`], and its answer is the text that
-//! every door gives; what plays is a command of the command line, run in this process.
+//! every door gives.
 //!
 //! Every function lets go of the interpreter while it computes and looks for Ctrl-C meanwhile
 //! ([`interruptible`]). The public, typed API is in `python/dosimeter`.
@@ -20,7 +20,7 @@ use pyo3::prelude::*;
 mod _core {
     #[pymodule_export]
     use super::ask::{
-        account_seconds, ask, audit, membership, memorize, report, status, train, tune,
+        account_seconds, ask, attack, audit, membership, memorize, report, status, train, tune,
     };
     #[pymodule_export]
     use super::command::{command, main};

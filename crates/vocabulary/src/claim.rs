@@ -116,6 +116,11 @@ impl Quantity {
     pub fn is_leakage(self) -> bool {
         self != Self::BayesSecurity
     }
+
+    /// How a limit of the quantity is called, and its sign.
+    pub fn limit(self) -> (&'static str, &'static str) {
+        if self.is_leakage() { ("at most", "<=") } else { ("at least", ">=") }
+    }
 }
 
 /// Where the quantity is taken.

@@ -6,8 +6,8 @@ use super::measure::Bench;
 use super::page::Page;
 use crate::process::root;
 use anyhow::{Context, Result, bail};
+use formats::csv::row;
 use serde_json::Value;
-use std::fmt::Write as _;
 use std::fs::{create_dir_all, remove_dir_all, write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -139,7 +139,7 @@ impl Place {
         for i in 0..60 {
             let (a, b) = ((f64::from(i) * 0.7).sin(), (f64::from(i) * 1.3).cos());
             let class = if a + 0.3 * b > 0.1 { "in" } else { "out" };
-            writeln!(table, "{a:.4},{b:.4},{class}")?;
+            row(&mut table, &[&format_args!("{a:.4}"), &format_args!("{b:.4}"), &class]);
         }
         Ok(write(self.folder.join("points.csv"), table)?)
     }

@@ -5,9 +5,11 @@
 //! seconds, and the commit that proved it (with a plus sign where files differed from it).
 
 use super::table::{cause, without_numbers};
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, anyhow};
+use formats::csv::{CsvTable, row};
 use serde_json::Value;
 use std::collections::BTreeMap;
+use std::fmt::Display;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -77,15 +79,18 @@ impl Line {
     fn csv(&self, index: u64) -> String {
         let Self { quantity, outcome, reason, proof_s, work, seconds, build, .. } = self;
         let kind = self.kind.replace(", ", "+");
-        format!(
-            "{index},{kind},{quantity},{outcome},{reason},{proof_s:.3},{work},{seconds},{build}"
-        )
+        let proof_s = format!("{proof_s:.3}");
+        let cells: [&dyn Display; 9] =
+            [&index, &kind, quantity, outcome, reason, &proof_s, work, seconds, build];
+        let mut line = String::new();
+        row(&mut line, &cells);
+        line
     }
 
-    fn of_csv(line: &str) -> Option<(u64, Self)> {
-        let parts: Vec<&str> = line.split(',').collect();
-        let [index, kind, quantity, outcome, reason, proof_s, work, seconds, build] =
-            parts.try_into().ok()?;
+    fn of_csv(cells: &[String]) -> Option<(u64, Self)> {
+        let [index, kind, quantity, outcome, reason, proof_s, work, seconds, build] = cells else {
+            return None;
+        };
         let line = Self {
             kind: kind.replace('+', ", "),
             quantity: quantity.into(),
@@ -108,9 +113,10 @@ pub fn path(seed: u64) -> PathBuf {
 pub fn all(short: &Path, folder: &Path) -> Result<Lines> {
     let mut lines = Lines::new();
     let text = fs::read_to_string(short).unwrap_or_default();
-    for line in text.lines().skip(1) {
+    let table = CsvTable::read(&text).map_err(|why| anyhow!("{}: {why}", short.display()))?;
+    for (place, cells) in table.rows() {
         let (index, line) =
-            Line::of_csv(line).with_context(|| format!("{}: `{line}`", short.display()))?;
+            Line::of_csv(cells).with_context(|| format!("{}, line {place}", short.display()))?;
         lines.insert(index, line);
     }
     let mut parts: Vec<PathBuf> =
@@ -136,7 +142,6 @@ pub fn write(short: &Path, lines: &Lines) -> Result<()> {
     let mut text = format!("{HEAD}\n");
     for (index, line) in lines {
         text += &line.csv(*index);
-        text.push('\n');
     }
     fs::write(short, text).with_context(|| short.display().to_string())
 }
@@ -155,7 +160,9 @@ mod tests {
         });
         let line = Line::of_json(&value);
         assert_eq!(line.reason, "delta(#) of two; cannot be told from #");
-        assert_eq!(Line::of_csv(&line.csv(7)), Some((7, line.clone())));
+        let mut cells = Vec::new();
+        formats::csv::split(line.csv(7).trim_end(), &mut cells).unwrap();
+        assert_eq!(Line::of_csv(&cells), Some((7, line.clone())));
         assert!(line.may_gain((8000.0, 1.0, "0123abc+")));
         assert!(!line.may_gain((4000.0, 9.0, "0123abc+")));
         assert!(line.may_gain((4000.0, 1.0, "another")));

@@ -85,9 +85,42 @@ pub struct Calibration {
 impl Calibration {
     pub const SCHEMA: &'static str = "dosimeter.calibrate/1";
 
-    /// How much of the target is left over at least.
-    pub fn slack_at_least(&self) -> AtLeast {
-        AtLeast::new(self.slack)
+    /// How much of the target is left over. The last digits of a tiny slack are rounding, not information.
+    pub fn slack_in_words(&self) -> String {
+        if self.slack <= 1e-9 * self.target.value() {
+            return "within 1e-9 of the target".to_owned();
+        }
+        format!("slack {}", AtLeast::new(self.slack).digits(2))
+    }
+
+    /// What was solved for, with the batch that a rate means.
+    pub fn solution_in_words(&self) -> String {
+        let shown = &self.solution_shown;
+        match (self.solution, self.run.dataset_size()) {
+            (Solution::NoiseMultiplier(_), _) => format!("noise multiplier {shown}"),
+            (Solution::Steps(_), _) => format!("steps {shown}"),
+            (Solution::BatchSize(_), _) => format!("batch size {shown}"),
+            (Solution::Epochs(_), _) => format!("epochs {shown}"),
+            (Solution::SampleRate(_), None) => format!("sample rate {shown}"),
+            (Solution::SampleRate(rate), Some(size)) => {
+                let batch = (rate * size as f64).floor();
+                format!("sample rate {shown} (expected batch size {batch} of {size})")
+            }
+        }
+    }
+
+    /// The run with the solution as it is shown, which is rounded to the safe side.
+    pub fn run_as_shown(&self) -> Run {
+        let mut phases = self.run.phases().to_vec();
+        let read = |exact: f64| self.solution_shown.parse().unwrap_or(exact);
+        for phase in &mut phases {
+            match self.solution {
+                Solution::NoiseMultiplier(noise) => phase.noise_multiplier = read(noise),
+                Solution::SampleRate(rate) => phase.sample_rate = read(rate),
+                Solution::Steps(_) | Solution::BatchSize(_) | Solution::Epochs(_) => {}
+            }
+        }
+        self.run.with_phases(phases).unwrap_or_else(|_| self.run.clone())
     }
 }
 

@@ -3,11 +3,13 @@
 use super::{AttributeError, Moment, Probe, Spread};
 use accounting::bayes_security::attribute::{GradientPair, Mode, Row, Sensitivities};
 use formats::csv::line;
+use serde::Deserialize;
 use training::Recipe;
 use training::data::Dataset;
 
 /// How the diameter of a record's candidate gradients is taken.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Diameter {
     /// Over all pairs, with the pairs' lengths and inner products.
     #[default]

@@ -9,6 +9,7 @@ use super::attacker::Attacker;
 use super::error::invalid;
 use super::{Attribute, AttributeError, Observe, follow};
 use experiments::{Experiment, Plan};
+use formats::csv::row;
 use serde_json::{Value as Json, json};
 use std::ops::Range;
 use std::sync::Arc;
@@ -199,11 +200,15 @@ impl Experiment for AttributeGame {
                     if scores[next] > scores[best] { next } else { best }
                 };
                 let guess = (0..scores.len()).fold(0, best);
-                if let [first, second] = scores[..] {
-                    table.push_str(&format!("{:?},{secret},", second - first));
-                }
                 let name = |candidate: usize| self.candidates[candidate].name.replace(',', ";");
-                table.push_str(&format!("{},{}\n", name(secret), name(guess)));
+                let (right, guessed) = (name(secret), name(guess));
+                match scores[..] {
+                    [first, second] => {
+                        let score = format!("{:?}", second - first);
+                        row(table, &[&score, &secret, &right, &guessed]);
+                    }
+                    _ => row(table, &[&right, &guessed]),
+                }
             }
         }
         Ok(())

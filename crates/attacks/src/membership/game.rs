@@ -11,9 +11,9 @@ use super::statistic::Statistic;
 use super::target::Target;
 use crate::AttackError;
 use experiments::{Experiment, Plan};
+use formats::csv::row;
 use random::{Purpose, Stream};
 use serde_json::{Value, json};
-use std::fmt::Write;
 use std::ops::Range;
 use std::sync::Arc;
 use training::data::Dataset;
@@ -186,7 +186,8 @@ impl Experiment for TrainedGame {
 
     fn rows(&self, trials: Range<u64>, table: &mut String) -> Result<(), String> {
         for [positive, negative] in self.play(trials).map_err(|error| error.to_string())? {
-            writeln!(table, "{positive},1\n{negative},0").expect("a string grows");
+            row(table, &[&positive, &1]);
+            row(table, &[&negative, &0]);
         }
         Ok(())
     }

@@ -12,7 +12,6 @@ use crate::AttackError;
 use experiments::{Experiment, Plan};
 use random::{Purpose, Stream};
 use serde_json::json;
-use std::fmt::Write;
 use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -130,7 +129,7 @@ impl Experiment for ManyCanaries {
         for (number, (score, member)) in scores.into_iter().enumerate() {
             if trials.contains(&(number as u64)) {
                 let member = u8::from(member);
-                writeln!(table, "{score},{member},{number}").expect("a string grows");
+                formats::csv::row(table, &[&score, &member, &number]);
             }
         }
         Ok(())

@@ -4,11 +4,11 @@ use super::answer;
 use crate::args::{AttributeArgs, Format, LimitArgs, OutputArgs, RunArgs, nonnegative_integer};
 use crate::console::Console;
 use crate::print::{Align, TextTable, WIDTH, claims, describe, plain, wrap};
-use accounting::{Advice, Calibration, Solution, Target};
+use accounting::{Advice, Calibration, Target};
 use answers::legends;
 use answers::{CalibrateQuestion, Refusal};
 use clap::Args;
-use vocabulary::{AtMost, Run};
+use vocabulary::AtMost;
 
 #[derive(Debug, Args)]
 #[command(before_help = "\
@@ -104,59 +104,23 @@ fn advised(advice: &Advice) -> String {
 
 /// The target as a sentence without a verb.
 fn wanted(target: &Target) -> String {
-    let sign = if target.quantity().is_leakage() { "<=" } else { ">=" };
+    let (_, sign) = target.quantity().limit();
     format!("{} {sign} {}", claims::title(target.quantity(), target.at()), plain(target.value()))
 }
 
-/// The run with the solution as it is printed, i.e. rounded to the safe side.
-fn as_printed(answer: &Calibration) -> Run {
-    let mut phases = answer.run.phases().to_vec();
-    let read = |exact: f64| answer.solution_shown.parse().unwrap_or(exact);
-    for phase in &mut phases {
-        match answer.solution {
-            Solution::NoiseMultiplier(noise) => phase.noise_multiplier = read(noise),
-            Solution::SampleRate(rate) => phase.sample_rate = read(rate),
-            Solution::Steps(_) | Solution::BatchSize(_) | Solution::Epochs(_) => {}
-        }
-    }
-    answer.run.with_phases(phases).unwrap_or_else(|_| answer.run.clone())
-}
-
 fn human(answer: &Calibration) -> String {
-    let shown = &answer.solution_shown;
-    let solution = match answer.solution {
-        Solution::NoiseMultiplier(_) => format!("noise multiplier {shown}"),
-        Solution::Steps(_) => format!("steps {shown}"),
-        Solution::BatchSize(_) => format!("batch size {shown}"),
-        Solution::Epochs(_) => format!("epochs {shown}"),
-        Solution::SampleRate(rate) => {
-            let mut text = format!("sample rate {shown}");
-            if let Some(size) = answer.run.dataset_size() {
-                text.push_str(&format!(
-                    " (expected batch size {} of {size})",
-                    (rate * size as f64).floor()
-                ));
-            }
-            text
-        }
-    };
     let claim = &answer.achieved;
     let wanted = wanted(&answer.target);
-    let mut text = format!("{solution}\n\n");
+    let mut text = format!("{}\n\n", answer.solution_in_words());
     text.push_str(&format!("meets     {wanted}\n"));
-    // The last digits of a tiny slack are rounding, not information.
-    let slack = if answer.slack <= 1e-9 * answer.target.value() {
-        "within 1e-9 of the target".to_owned()
-    } else {
-        format!("slack {}", answer.slack_at_least().digits(2))
-    };
+    let slack = answer.slack_in_words();
     text.push_str(&format!(
         "achieved  {} ({}, lens {}), {slack}\n",
         claims::number(claim),
         claim.standing.as_str(),
         claim.source,
     ));
-    text.push_str(&wrap(&describe::run(&as_printed(answer)), "run       ", 10, WIDTH));
+    text.push_str(&wrap(&describe::run(&answer.run_as_shown()), "run       ", 10, WIDTH));
     text.push_str(&claims::footer(std::slice::from_ref(claim), &[]));
     text
 }

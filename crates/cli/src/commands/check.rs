@@ -102,7 +102,7 @@ fn human(report: &Check) -> String {
     text.push('\n');
     for verdict in &report.verdicts {
         let claim = &verdict.claim;
-        let limit = if claim.quantity.is_leakage() { "at most" } else { "at least" };
+        let (limit, _) = claim.quantity.limit();
         let line = format!(
             "{} {} ({}, lens {}); the limit is {limit} {}",
             claims::title(claim.quantity, claim.at),

@@ -243,15 +243,10 @@ fn csv(comparison: &Comparison) -> String {
     let mut text = String::new();
     for named in &comparison.runs {
         let table = claims::csv(&named.account.claims);
-        for (index, line) in table.lines().enumerate() {
-            if index == 0 {
-                if text.is_empty() {
-                    text.push_str(&format!("run,{line}\n"));
-                }
-            } else {
-                let name = csv_line([&named.name]);
-                text.push_str(&format!("{},{line}\n", name.trim_end()));
-            }
+        let first = text.is_empty();
+        for (index, line) in table.lines().enumerate().skip(usize::from(!first)) {
+            let name = csv_line([if index == 0 { "run" } else { &named.name }]);
+            text.push_str(&format!("{},{line}\n", name.trim_end()));
         }
     }
     text

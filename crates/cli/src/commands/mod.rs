@@ -26,7 +26,6 @@ mod schema;
 mod serve;
 mod status;
 mod train;
-mod trained;
 mod translate;
 mod tune;
 

@@ -3,13 +3,10 @@
 use super::show;
 use crate::args::{Format, OutputArgs};
 use crate::console::Console;
-use answers::Refusal;
+use answers::{Refusal, TextFile};
 use clap::Args;
 use prover::{Certificate, EndProof, Outcome, Proof};
-use serde_json::Value;
-use serde_json::error::Category;
 use std::path::PathBuf;
-use vocabulary::{Account, Adjacency};
 
 #[derive(Debug, Args)]
 #[command(before_help = "\
@@ -28,14 +25,16 @@ pub struct ProveArgs {
 
 pub(super) fn run(args: &ProveArgs, console: &mut Console) -> Result<u8, Refusal> {
     let format = args.output.among(&[Format::Human, Format::Json])?;
-    let account = load(args)?;
-    let certificate = prover::certify(&account);
-    let code = show(&certificate, format, console, text)?;
+    let place = args.file.display();
+    let text = std::fs::read_to_string(&args.file)
+        .map_err(|error| Refusal::bad_input(format!("cannot read {place}: {error}")))?;
+    let certificate = answers::prove(&TextFile { name: place.to_string(), text })?;
+    let code = show(&certificate, format, console, human)?;
     tell(&certificate, console);
     Ok(code)
 }
 
-fn text(certificate: &Certificate) -> String {
+fn human(certificate: &Certificate) -> String {
     let mut text = String::new();
     for proof in certificate.proofs.iter().flatten() {
         text.push_str(&line(proof));
@@ -95,56 +94,4 @@ fn line(proof: &Proof) -> String {
         proof.quantity.as_str(),
         at.concat()
     )
-}
-
-fn load(args: &ProveArgs) -> Result<Account, Refusal> {
-    let place = args.file.display();
-    let text = std::fs::read_to_string(&args.file)
-        .map_err(|error| Refusal::bad_input(format!("cannot read {place}: {error}")))?;
-    let refused = |why: String| {
-        Refusal::bad_input(format!("{place} is not an account document: {why}"))
-            .hint("make one with `dosimeter account … --format json > account.json`")
-    };
-    let bad_input = |error: serde_json::Error| {
-        refused(match error.classify() {
-            Category::Eof => "it ends too early".into(),
-            Category::Syntax => format!("line {} is not valid JSON", error.line()),
-            _ => error.to_string(),
-        })
-    };
-    let mut value: Value = serde_json::from_str(&text).map_err(bad_input)?;
-    // An array or a number has no keys.
-    if !value.is_object() {
-        return Err(refused("it is not an object".into()));
-    }
-    if let (Some(claim), true) = (value.get("claim").cloned(), value.get("claims").is_none()) {
-        value["claims"] = Value::Array(vec![claim]);
-    }
-    for (key, empty) in [
-        ("schema", Value::from(Account::SCHEMA)),
-        ("unsupported", Value::Array(Vec::new())),
-        ("warnings", Value::Array(Vec::new())),
-    ] {
-        if value.get(key).is_none() {
-            value[key] = empty;
-        }
-    }
-    // A claim that stands beside its run may leave the neighbours to it.
-    let stated = value["run"]["adjacency"].clone();
-    let stated = if stated.is_null() { Value::from(Adjacency::default().as_str()) } else { stated };
-    for claim in value.get_mut("claims").and_then(Value::as_array_mut).into_iter().flatten() {
-        if let Some(claim) = claim.as_object_mut() {
-            claim.entry("adjacency").or_insert_with(|| stated.clone());
-        }
-    }
-    let account: Account = serde_json::from_value(value).map_err(bad_input)?;
-    let neighbours = account.run.adjacency();
-    match account.claims.iter().find(|claim| claim.adjacency != neighbours) {
-        Some(claim) => Err(Refusal::bad_input(format!(
-            "{place}: a claim is about {}, and its run about {}; a proof is about one of them",
-            claim.adjacency.as_str(),
-            neighbours.as_str()
-        ))),
-        None => Ok(account),
-    }
 }

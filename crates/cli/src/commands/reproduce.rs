@@ -204,7 +204,7 @@ fn trained_entry(
     let device = Device::with_precision(&args.device, args.precision)
         .map_err(|error| failure(error.into()))?;
     let folder = out.join(trained.entry.id);
-    let (stop, incomplete) = (console.stop_flag(), AtomicBool::new(false));
+    let (stop, incomplete) = (crate::interrupt::stop_flag(), AtomicBool::new(false));
     let work = |console: &mut Console| {
         let reporter = Progress::new(console);
         let context = TrainedContext {
@@ -266,7 +266,7 @@ fn one(
         Some(threads) => usize::try_from(threads).unwrap_or(usize::MAX),
         None => std::thread::available_parallelism().map_or(1, usize::from),
     };
-    let stop = console.stop_flag();
+    let stop = crate::interrupt::stop_flag();
     let found = {
         let reporter = Progress::new(console);
         let context = Context {

@@ -11,7 +11,6 @@ use crate::LanguageError;
 use experiments::{Experiment, Plan};
 use formats::csv::CsvTable;
 use serde_json::json;
-use std::fmt::Write;
 use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -137,7 +136,7 @@ impl Experiment for CanaryGame<'_> {
         for ((score, member), number) in played.scores.iter().zip(0_u64..) {
             if trials.contains(&number) {
                 let member = u8::from(*member);
-                writeln!(table, "{score},{member},{number}").map_err(|error| error.to_string())?;
+                formats::csv::row(table, &[score, &member, &number]);
             }
         }
         Ok(())

@@ -7,7 +7,6 @@ use super::trainer::Recipe;
 use crate::LanguageError;
 use crate::model::Decoder;
 use serde::{Deserialize, Serialize};
-use std::fmt::Write;
 use std::sync::Arc;
 use vocabulary::Observe;
 
@@ -144,7 +143,7 @@ impl Planted {
     pub(super) fn to_csv(&self, scores: &[f64]) -> String {
         let mut text = String::from("# design: one-run\nscore,member,canary\n");
         for (number, (score, member)) in scores.iter().zip(self.members()).enumerate() {
-            let _ = writeln!(text, "{score},{},{number}", u8::from(*member));
+            formats::csv::row(&mut text, &[score, &u8::from(*member), &number]);
         }
         text
     }

@@ -179,9 +179,9 @@ impl<'a> Grid<'a> {
             Some((scores, members)) => {
                 let found = (self.audit)(&scores, members, self.delta)
                     .map_err(LanguageError::InvalidInput)?;
-                format!("{},{}", found.epsilon, found.auroc)
+                [found.epsilon.to_string(), found.auroc.to_string()]
             }
-            None => ",".into(),
+            None => [String::new(), String::new()],
         };
         let asking = Asking {
             samples: self.measure.samples,
@@ -218,18 +218,18 @@ impl<'a> Grid<'a> {
             Some(test) => (-measurer.loss(answering, &test.examples)?).to_string(),
             None => String::new(),
         };
-        Ok(format!(
-            "{},{},{},{},{},{},{},{},{},{utility},{audit}\n",
-            point.batch_size,
-            point.steps,
-            point.learning_rate,
-            point.clip_norm,
-            point.epsilon,
-            self.delta,
-            point.seed,
-            point.noise_multiplier,
-            scores.join(",")
-        ))
+        let described = [
+            point.batch_size.to_string(),
+            point.steps.to_string(),
+            point.learning_rate.to_string(),
+            point.clip_norm.to_string(),
+            point.epsilon.to_string(),
+            self.delta.to_string(),
+            point.seed.to_string(),
+            point.noise_multiplier.to_string(),
+        ];
+        let measured = scores.into_iter().chain([utility]).chain(audit);
+        Ok(formats::csv::line(described.into_iter().chain(measured)))
     }
 }
 

@@ -209,14 +209,12 @@ impl Trained {
                 let run = setting.run(epoch).and_then(|run| Ok(run.with_phases(vec![phase])?));
                 let run = run.map_err(|error| AttributeError::Invalid(error.to_string()))?;
                 let numbers = |found: AttributeSecurity| {
-                    format!("{},{},{}", found.closed_form, found.central_limit, found.certified)
+                    [found.closed_form, found.central_limit, found.certified]
                 };
-                table.push_str(&format!(
-                    "{seed},{epoch},{},{},{}\n",
-                    accuracy(&network, moment.parameters, &test),
-                    numbers(full.sensitivities()?.security(&run)?),
-                    numbers(rough.sensitivities()?.security(&run)?)
-                ));
+                let accuracy = accuracy(&network, moment.parameters, &test);
+                let [a, b, c] = numbers(full.sensitivities()?.security(&run)?);
+                let [d, e, f] = numbers(rough.sensitivities()?.security(&run)?);
+                formats::csv::row(table, &[&seed, &epoch, &accuracy, &a, &b, &c, &d, &e, &f]);
             }
             if moment.step < recipe.steps() {
                 let scale = recipe.noise_deviation(moment.step);

@@ -1,11 +1,12 @@
 //! `tune grid`: trains and measures every configuration, and fills the table.
 
 use crate::args::{Format, OutputArgs, word};
-use crate::commands::attack::{WorkArgs, carry_out, exit_code, narrate};
+use crate::commands::attack::narrate;
 use crate::console::Console;
 use crate::exit;
 use crate::print::csv_line;
-use answers::{PRECISIONS, Refusal};
+use crate::progress::Progress;
+use answers::{PRECISIONS, Play, Refusal};
 use clap::Args;
 use experiments::Outcome;
 use language::grid::{Grid, GridDescription};
@@ -52,7 +53,7 @@ pub(super) struct GridArgs {
     #[arg(long, value_parser = word::<PrecisionName>(PRECISIONS), default_value = "f32", help_heading = "The work")]
     precision: PrecisionName,
     #[command(flatten)]
-    work: WorkArgs,
+    work: Play,
     #[command(flatten)]
     output: OutputArgs,
 }
@@ -102,7 +103,7 @@ pub(super) fn run(args: &GridArgs, console: &mut Console) -> Result<u8, Refusal>
         // One training has the device at a time.
         work.threads = Some(1);
     }
-    let outcome = carry_out(&grid, out, &work, console)?;
+    let outcome = work.carry_out(&grid, out, &Progress::new(console))?;
     if matches!(outcome, Outcome::Complete { .. }) {
         if format == Format::Csv {
             let table = std::fs::read_to_string(out).map_err(|error| {
@@ -119,5 +120,5 @@ pub(super) fn run(args: &GridArgs, console: &mut Console) -> Result<u8, Refusal>
         console.hint(&format!("dosimeter tune rank {}", out.display()));
     }
     narrate(&outcome, out, console);
-    Ok(exit_code(&outcome))
+    Ok(answers::exit_of(&outcome))
 }

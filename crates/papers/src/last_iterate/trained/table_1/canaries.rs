@@ -4,7 +4,7 @@
 use super::DELTA;
 use crate::PaperError;
 use audit::{Design, Method, Plan, Table, analyse};
-use std::fmt::{Display, Write};
+use std::fmt::Display;
 use std::path::Path;
 
 /// The name of a training's scores, in the folder of scores.
@@ -16,7 +16,7 @@ pub(super) fn file(batch: impl Display, seed: impl Display) -> String {
 pub(super) fn table(scores: &[(f64, bool)]) -> String {
     let mut text = "# design: one-run\nscore,member\n".to_owned();
     for (score, member) in scores {
-        writeln!(text, "{score},{}", u8::from(*member)).expect("a string takes everything");
+        formats::csv::row(&mut text, &[score, &u8::from(*member)]);
     }
     text
 }

@@ -14,6 +14,7 @@ use crate::tools::{composition, epsilon, last_iterate, mean_and_deviation};
 use crate::trained::TrainedContext;
 use crate::trained::{TrainedEntry, needs_data};
 use crate::{Entry, PaperError, PaperTable, Reproduction};
+use formats::csv::CsvTable;
 use games::DpSgd;
 use serde_json::json;
 use std::path::Path;
@@ -56,10 +57,11 @@ struct Trained {
 
 impl Trained {
     /// Reads a row, and audits the scores that are beside the table.
-    fn read(line: &str, scores: &Path) -> Result<Self, PaperError> {
-        let numbers: Vec<f64> = line.split(',').filter_map(|cell| cell.parse().ok()).collect();
+    fn read(cells: &[String], scores: &Path) -> Result<Self, PaperError> {
+        let numbers: Vec<f64> = cells.iter().filter_map(|cell| cell.parse().ok()).collect();
         let &[batch, steps, noise, seed, loss, before] = &numbers[..] else {
-            return Err(PaperError::Unusable(format!("`{line}` does not belong to this table")));
+            let cells = cells.join(",");
+            return Err(PaperError::Unusable(format!("`{cells}` does not belong to this table")));
         };
         let audited = canaries::shown(&scores.with_file_name(canaries::file(batch, seed)))?;
         Ok(Self { cells: [batch, steps, noise, seed, loss], before, audited })
@@ -72,7 +74,8 @@ fn compute(context: &TrainedContext<'_>) -> Result<Reproduction, PaperError> {
     trainings.carry_on(context)?;
     let output = context.output("trainings");
     let text = std::fs::read_to_string(&output).unwrap_or_default();
-    let rows = text.lines().skip(1).map(|line| Trained::read(line, &output));
+    let table = CsvTable::read(&text).map_err(PaperError::Unusable)?;
+    let rows = table.rows().map(|(_, cells)| Trained::read(cells, &output));
     let rows = rows.collect::<Result<Vec<_>, _>>()?;
     let columns = ["batch_size", "steps", "noise_multiplier", "heuristic", "standard"];
     let measured =

@@ -5,11 +5,11 @@ use crate::PaperError;
 use crate::tools::{noise_for_heuristic, put};
 use crate::trained::TrainedContext;
 use experiments::{ChunkState, Experiment, ExperimentError, Metadata, Plan, Settings, Shard, run};
+use formats::csv::row;
 use language::finetune::game::{Site, play};
 use language::finetune::{FinetuneDescription, Place, Start, data as texts, fingerprint, weights};
 use serde_json::json;
 use std::collections::BTreeSet;
-use std::fmt::Write;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -277,13 +277,10 @@ impl Trainings {
         put(&self.scores, &canaries::file(setting.batch, seed), text.as_bytes())
             .map_err(|e| words(&e))?;
         let phase = setting.run.phases()[0];
-        Ok(format!(
-            "{},{},{},{seed},{loss},{}\n",
-            setting.batch,
-            phase.steps,
-            phase.noise_multiplier,
-            self.loss_before()?
-        ))
+        let (noise, before) = (phase.noise_multiplier, self.loss_before()?);
+        let mut text = String::new();
+        row(&mut text, &[&setting.batch, &phase.steps, &noise, &seed, &loss, &before]);
+        Ok(text)
     }
 }
 
@@ -302,7 +299,7 @@ impl Experiment for Trainings {
             .map_err(|error| error.to_string())?;
         for trial in trials {
             let row = pool.install(|| self.row(trial))?;
-            table.write_str(&row).map_err(|error| error.to_string())?;
+            table.push_str(&row);
         }
         Ok(())
     }

@@ -2,137 +2,110 @@
 //! score, becomes a resumable experiment. One chunk is one training, so a finished training is
 //! never repeated.
 
-use super::decided::DecidedArgs;
-use super::{WorkArgs, carry_out, exit_code, narrate};
-use crate::args::{Format, OutputArgs, RunArgs, integer, nonnegative_integer, real};
-use crate::console::Console;
-use crate::print::with_commas;
-use answers::{Kind, Played, Refusal, beside, write_run};
+use super::{Attacked, NothingElse, UntilDecided};
+use crate::flags::{integer, nonnegative_integer, real};
+use crate::play::write_run;
+use crate::{Described, Kind, Play, Refusal, Work};
 use clap::Args;
 use experiments::{Experiment, Outcome, Plan, training_seed};
+use serde::Deserialize;
 use serde_json::{Value, json};
-use std::fmt::Write as _;
+use std::fmt::{Display, Write as _};
 use std::ops::Range;
 use std::path::Path;
 use std::process::{Command, Stdio};
-use vocabulary::RunDescription;
+use vocabulary::rounding::with_commas;
+use vocabulary::{Run, RunDescription};
 
-#[derive(Clone, Debug, Args)]
-#[command(before_help = "\
-Examples:
-  dosimeter attack command --trials 200 --out scores.csv -- ./train.sh \\
-      --member {member} --seed {seed}
-  dosimeter attack command --trials 200 --threads 4 --out scores.csv \\
-      --noise-multiplier 1 --sample-rate 0.01 --steps 1000 \\
-      -- python train.py {member} {seed}
-  dosimeter attack command --trials 5000 --until-decided --claim-epsilon 3 \\
-      --delta 1e-5 --out scores.csv -- ./train.sh {member} {seed}
-  dosimeter audit scores.csv --delta 1e-5 --claim scores.csv.run.json
-
-{member} becomes 1 (train with the canary) or 0 (without it); {seed} becomes a
-32-bit number, another one for each training. The last line that the program
-prints is its score: a JSON number, a list of numbers, or an object with `score`
-or `scores`. Flags that describe a run state the claim.
-")]
-pub(super) struct CommandArgs {
+/// The question of `attack command`; keys of a run state the claim.
+#[derive(Clone, Debug, Deserialize, Args)]
+pub struct ProgramQuestion {
+    /// The run that is claimed, where keys describe one.
+    #[arg(skip)]
+    #[serde(default)]
+    pub run: Described,
     #[command(flatten)]
-    run: RunArgs,
-    /// Number of trainings with the canary; as many are done without it
-    #[arg(long, value_name = "N", value_parser = integer, default_value = "100", help_heading = "The game")]
-    trials: u64,
-    /// How many scores each training prints; the first one is audited
-    #[arg(long, value_name = "K", value_parser = integer, default_value = "1", help_heading = "The game")]
-    scores: u64,
-    /// Seed of all randomness
-    #[arg(long, value_name = "SEED", value_parser = nonnegative_integer, default_value = "0", help_heading = "The game")]
-    seed: u64,
-    /// With --until-decided: the delta of the claim
-    #[arg(short = 'd', long, value_name = "DELTA", value_parser = real, allow_hyphen_values = true, requires = "until_decided", help_heading = "Until decided")]
-    delta: Option<f64>,
+    #[serde(flatten)]
+    pub terms: ProgramTerms,
     #[command(flatten)]
-    decided: DecidedArgs,
+    #[serde(flatten)]
+    pub decided: UntilDecided,
     #[command(flatten)]
-    work: WorkArgs,
-    #[command(flatten)]
-    output: OutputArgs,
+    #[serde(flatten)]
+    pub play: Play,
     /// The program and its arguments, after `--`
     #[arg(last = true, required = true, value_name = "COMMAND", help_heading = Option::<&str>::None)]
-    command: Vec<String>,
+    pub command: Vec<String>,
+    #[arg(skip)]
+    #[serde(flatten)]
+    _rest: NothingElse,
 }
 
-pub(super) fn run(args: &CommandArgs, console: &mut Console) -> Result<u8, Refusal> {
-    let format = args.output.among(&[Format::Human, Format::Json])?;
-    let Some(out) = &args.work.out else {
+/// How often the program is run, and what it prints.
+#[derive(Clone, Debug, Deserialize, Args)]
+#[serde(default)]
+pub struct ProgramTerms {
+    /// Number of trainings with the canary; as many are done without it
+    #[arg(long, value_name = "N", value_parser = integer, default_value_t = Self::default().trials, help_heading = "The game")]
+    pub trials: u64,
+    /// How many scores each training prints; the first one is audited
+    #[arg(long, value_name = "K", value_parser = integer, default_value_t = Self::default().scores, help_heading = "The game")]
+    pub scores: u64,
+    /// Seed of all randomness
+    #[arg(long, value_name = "SEED", value_parser = nonnegative_integer, default_value_t = Self::default().seed, help_heading = "The game")]
+    pub seed: u64,
+    /// With --until-decided: the delta of the claim
+    #[arg(short = 'd', long, value_name = "DELTA", value_parser = real, allow_hyphen_values = true, requires = "until_decided", help_heading = "Until decided")]
+    pub delta: Option<f64>,
+}
+
+impl Default for ProgramTerms {
+    fn default() -> Self {
+        Self { trials: 100, scores: 1, seed: 0, delta: None }
+    }
+}
+
+pub(super) fn play(question: &ProgramQuestion, work: &dyn Work) -> Result<Attacked, Refusal> {
+    let ProgramQuestion { terms, decided, .. } = question;
+    let Some(out) = &question.play.out else {
         return Err(Refusal::bad_input("no output file was given").hint("add --out scores.csv"));
     };
-    let claim = claim(&args.run)?;
+    let run = question.claim()?;
     // One training at a time unless told otherwise: a training uses the cores by itself.
-    let work = WorkArgs { threads: args.work.threads.or(Some(1)), ..args.work.clone() };
-    let stated = claim.as_ref().map(|_| args.run.run()).transpose()?;
-    let decided = args.decided.play(
-        stated.as_ref(),
-        args.delta,
-        args.trials,
-        Some(out),
-        console,
-        |trials, console| {
-            train(&Trainings::new(args, claim.as_ref(), trials)?, out, &work, console)
-        },
-    )?;
-    let count = decided.as_ref().map_or(args.trials, |decided| decided.trials);
-    let game = Trainings::new(args, claim.as_ref(), count)?;
-    let outcome = train(&game, out, &work, console)?;
-    let complete = matches!(outcome, Outcome::Complete { .. });
-    let beside = beside(out, answers::RUN_ENDING);
-    if let (true, Some(run)) = (complete, &claim) {
+    let play = Play { threads: question.play.threads.or(Some(1)), ..question.play.clone() };
+    let decided = decided.play(run.as_ref(), terms.delta, terms.trials, Some(out), |trials| {
+        train(&Trainings::new(question, run.as_ref(), trials)?, out, &play, work)
+    })?;
+    let count = decided.as_ref().map_or(terms.trials, |decided| decided.trials);
+    let game = Trainings::new(question, run.as_ref(), count)?;
+    let outcome = train(&game, out, &play, work)?;
+    let mut found = Attacked::new(&game, Some(out.clone()), Some(outcome));
+    if let (true, Some(run)) = (found.played.is_complete(), &run) {
         write_run(out, run)?;
     }
-    if format == Format::Json {
-        let decided = decided.as_ref().map(|decided| &decided.document);
-        console.json(&Played::new(&game, Some(out), Some(outcome)).decided(decided))?;
-    } else if complete {
-        console.answer(&format!(
-            "{0} trainings with the canary and {0} without: {1}\n",
-            with_commas(count),
-            out.display()
-        ))?;
-    }
-    narrate(&outcome, out, console);
-    if complete {
-        let claim = claim.map(|_| format!(" --claim {}", beside.display())).unwrap_or_default();
-        console.hint(&format!("dosimeter audit {} --delta 1e-5{claim}", out.display()));
-    }
-    match decided {
-        Some(decided) if complete => {
-            decided.narrate(console);
-            Ok(decided.exit_code())
-        }
-        _ => Ok(exit_code(&outcome)),
-    }
+    found.played.decided = decided.map(|decided| decided.document);
+    found.states_run = run.is_some();
+    found.sentence = format!("{0} trainings with the canary and {0} without", with_commas(count));
+    Ok(found)
 }
 
 /// Carries the trainings out. Where one fails, the program that was given failed, not this one.
-fn train(
-    game: &Trainings,
-    out: &Path,
-    work: &WorkArgs,
-    console: &mut Console,
-) -> Result<Outcome, Refusal> {
-    carry_out(game, out, work, console).map_err(|failure| match failure.kind {
+fn train(game: &Trainings, out: &Path, play: &Play, work: &dyn Work) -> Result<Outcome, Refusal> {
+    play.carry_out(game, out, work).map_err(|failure| match failure.kind {
         Kind::Bug => Refusal::bad_input(failure.message)
             .hint("mend the program; the same command then goes on where it stopped"),
         _ => failure,
     })
 }
 
-/// The claimed run, when flags describe one.
-fn claim(args: &RunArgs) -> Result<Option<Value>, Refusal> {
-    if args.description() == RunDescription::default() {
-        return Ok(None);
+impl ProgramQuestion {
+    /// The claimed run, when keys describe one.
+    fn claim(&self) -> Result<Option<Run>, Refusal> {
+        match self.run.description()? {
+            nothing if nothing == RunDescription::default() => Ok(None),
+            described => Ok(Some(described.resolve()?.run)),
+        }
     }
-    let run = args.run()?;
-    let text = serde_json::to_value(&run).map_err(|error| Refusal::bad_input(error.to_string()))?;
-    Ok(Some(text))
 }
 
 /// The experiment: training 2i has the canary, training 2i + 1 has not.
@@ -143,9 +116,9 @@ struct Trainings {
 }
 
 impl Trainings {
-    fn new(args: &CommandArgs, run: Option<&Value>, trials: u64) -> Result<Self, Refusal> {
+    fn new(question: &ProgramQuestion, run: Option<&Run>, trials: u64) -> Result<Self, Refusal> {
         for place in ["{member}", "{seed}"] {
-            if !args.command.iter().any(|word| word.contains(place)) {
+            if !question.command.iter().any(|word| word.contains(place)) {
                 return Err(Refusal::bad_input(format!("the command has no {place}")).hint(
                     "write -- ./train.sh --member {member} --seed {seed}: every training needs both",
                 ));
@@ -158,21 +131,22 @@ impl Trainings {
                 u32::MAX / 2
             )));
         }
-        if !(1..=10_000).contains(&args.scores) {
+        if !(1..=10_000).contains(&question.terms.scores) {
             return Err(Refusal::bad_input(format!(
                 "{} scores per training are not between 1 and 10000",
-                args.scores
+                question.terms.scores
             )));
         }
         let mut header = "# design: runs\nscore,member,run,seed".to_owned();
-        for extra in 2..=args.scores {
+        for extra in 2..=question.terms.scores {
             let _ = write!(header, ",score_{extra}");
         }
         let parameters = json!({
-            "design": "runs", "command": args.command, "scores": args.scores, "run": run,
+            "design": "runs", "command": question.command, "scores": question.terms.scores, "run": run,
         });
-        let plan = Plan::new("attack command", parameters, args.seed, header, 1, trainings);
-        Ok(Self { command: args.command.clone(), scores: args.scores as usize, plan })
+        let plan =
+            Plan::new("attack command", parameters, question.terms.seed, header, 1, trainings);
+        Ok(Self { command: question.command.clone(), scores: question.terms.scores as usize, plan })
     }
 
     fn train(&self, training: u32) -> Result<Vec<f64>, String> {
@@ -234,11 +208,10 @@ impl Experiment for Trainings {
             let scores = self.train(index)?;
             let member = u8::from(index.is_multiple_of(2));
             let seed = training_seed(self.plan.seed, index);
-            let _ = write!(table, "{:?},{member},{training},{seed}", scores[0]);
-            for score in &scores[1..] {
-                let _ = write!(table, ",{score:?}");
-            }
-            table.push('\n');
+            let scores: Vec<String> = scores.iter().map(|score| format!("{score:?}")).collect();
+            let mut cells: Vec<&dyn Display> = vec![&scores[0], &member, &training, &seed];
+            cells.extend(scores[1..].iter().map(|score| score as &dyn Display));
+            formats::csv::row(table, &cells);
         }
         Ok(())
     }

@@ -1,11 +1,14 @@
 //! One fine-tuning of a language model with many canaries, of tokens or of gradients, and what it
 //! shows.
 
-use crate::attacked::Played;
+use super::NothingElse;
+use super::played::Played;
+use crate::flags::{integer, nonnegative_integer, real, word};
 use crate::play::{Play, beside, write_run};
-use crate::train::{bad_language, checkpoints, meeting};
+use crate::train::{PRECISIONS, bad_language, checkpoints, meeting};
 use crate::{AuditQuestion, Described, Document, Refusal, Work};
 use audit::{Audit, Design, Method};
+use clap::Args;
 use experiments::{Experiment, Outcome};
 use language::finetune::canaries::CanaryScore;
 use language::finetune::game::{CanaryGame, Site};
@@ -18,27 +21,51 @@ use training::PrecisionName;
 use vocabulary::{Observe, Problem, Run};
 
 /// The question of `attack token`, and of `attack canaries` about a language model.
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields, default)]
+#[derive(Clone, Debug, Default, Deserialize, Args)]
+#[serde(default)]
 pub struct CanariesQuestion {
+    /// The fine-tuning, as `train` reads it: [run], [data], [model] kind = "language", [optimizer]
+    #[arg(value_name = "RUN.toml")]
     pub file: PathBuf,
     /// Keys that override those of the file.
+    #[arg(skip)]
     pub run: Described,
-    /// The file's where it is not given, or 1000.
+    /// How many canaries [default: the file's, or 1000]
+    #[arg(long, value_name = "M", value_parser = integer, help_heading = "The game")]
     pub canaries: Option<u64>,
-    /// What is scored of a token.
+    /// What is scored: the change of the token's row of the embedding along the canary's gradient,
+    /// or how much its loss fell [default: the file's, or the embedding where that is trained, else
+    /// the loss]
+    #[arg(long, value_parser = word::<CanaryScore>(["embedding", "loss"]), help_heading = "The game")]
     pub score: Option<CanaryScore>,
-    /// Tokens before the canary's own.
+    /// Number of tokens before the canary's own [default: the file's, or 8]
+    #[arg(long, value_name = "K", value_parser = integer, help_heading = "The game")]
     pub prefix: Option<u64>,
     /// Canaries are gradients in place of tokens, and this is what their attacker sees.
+    #[arg(skip)]
+    #[serde(skip)]
     pub gradients: Option<Observe>,
+    /// Seed of all randomness [default: the file's]
+    #[arg(long, value_name = "SEED", value_parser = nonnegative_integer, help_heading = "The game")]
     pub seed: Option<u64>,
-    /// Also what the canaries show at this delta.
+    /// Also print the lower bounds on epsilon that the canaries show at this delta
+    #[arg(short = 'd', long, value_name = "DELTA", value_parser = real, allow_hyphen_values = true, help_heading = "The game")]
     pub delta: Option<f64>,
+    /// Where to compute: auto, cpu or cuda:N
+    #[arg(long, value_name = "DEVICE", default_value = "auto", help_heading = "The work")]
     pub device: Option<String>,
+    /// f32, or tf32 or bf16 on an NVIDIA device
+    #[arg(long, value_parser = word::<PrecisionName>(PRECISIONS), default_value = "f32", help_heading = "The work")]
     pub precision: PrecisionName,
+    /// Seconds between checkpoints; they do not change the result
+    #[arg(long, value_name = "SECONDS", value_parser = real, default_value = "5", help_heading = "The work")]
     pub checkpoint_every: Option<f64>,
+    #[command(flatten)]
+    #[serde(flatten)]
     pub play: Play,
+    #[arg(skip)]
+    #[serde(flatten)]
+    pub(super) _rest: NothingElse,
 }
 
 /// The game, and what its scores show.
@@ -50,6 +77,10 @@ pub struct CanariesPlayed {
     pub canaries: u64,
     /// What was scored.
     pub score: String,
+    /// Where the scores go.
+    pub out: PathBuf,
+    /// The delta at which they are audited.
+    pub delta: Option<f64>,
 }
 
 impl Serialize for CanariesPlayed {
@@ -64,16 +95,14 @@ impl Document for CanariesPlayed {
     }
 }
 
-/// Whether the text of a file describes a language model, which these canaries are for.
-pub fn describes_language_model(text: &str) -> bool {
-    FinetuneDescription::describes(text)
-}
-
 /// Plays the game.
 ///
 /// # Errors
 /// What is wrong with the question, the file or the data.
-pub fn canaries(question: &CanariesQuestion, work: &dyn Work) -> Result<CanariesPlayed, Refusal> {
+pub(super) fn canaries(
+    question: &CanariesQuestion,
+    work: &dyn Work,
+) -> Result<CanariesPlayed, Refusal> {
     let out = question.play.out()?;
     let checkpoint_every = checkpoints(question.checkpoint_every)?;
     if let Some(delta) = question.delta.filter(|delta| !(0.0..1.0).contains(delta)) {
@@ -109,7 +138,9 @@ pub fn canaries(question: &CanariesQuestion, work: &dyn Work) -> Result<Canaries
     }
     played = played.audited(audit.as_ref());
     let score = game.plan().parameters["score"].as_str().unwrap_or_default().to_owned();
-    Ok(CanariesPlayed { played, audit, canaries: game.plan().trials, score })
+    let canaries = game.plan().trials;
+    let (out, delta) = (out.to_owned(), question.delta);
+    Ok(CanariesPlayed { played, audit, canaries, score, out, delta })
 }
 
 impl CanariesQuestion {

@@ -2,52 +2,57 @@
 //! hardly refute it, or all of them are made. The rule is that of a sequential audit, so stopping costs
 //! no confidence.
 
-use crate::args::real;
-use crate::console::Console;
-use crate::exit;
-use answers::{AuditQuestion, Kind, Refusal, read_scores};
+use crate::flags::real;
+use crate::{AuditQuestion, Kind, Refusal, read_scores};
 use audit::sequential::{Decision, SequentialDocument};
 use clap::Args;
 use experiments::Outcome;
+use serde::Deserialize;
 use std::path::Path;
 use vocabulary::Run;
 
-/// Flags of games whose trials can be added.
-#[derive(Clone, Debug, Default, Args)]
+/// The keys of games whose trials can be added.
+#[derive(Clone, Debug, Deserialize, Args)]
+#[serde(default)]
 #[command(next_help_heading = "Until decided")]
-pub(crate) struct DecidedArgs {
+pub struct UntilDecided {
     /// Add trials until the run's proven epsilon at --delta is refuted (exit code 3) or is unlikely
     /// to be; at most --trials
     #[arg(long)]
-    pub(crate) until_decided: bool,
+    pub until_decided: bool,
     /// With --until-decided: the claim, in place of the run's proven epsilon
     #[arg(long, value_name = "E", value_parser = real, allow_hyphen_values = true, requires = "until_decided")]
-    pub(crate) claim_epsilon: Option<f64>,
+    pub claim_epsilon: Option<f64>,
     /// With --until-decided: confidence of the refutation
-    #[arg(long, value_name = "C", value_parser = real, allow_hyphen_values = true, default_value = "0.95")]
-    pub(crate) confidence: f64,
+    #[arg(long, value_name = "C", value_parser = real, allow_hyphen_values = true, default_value_t = Self::default().confidence)]
+    pub confidence: f64,
+}
+
+impl Default for UntilDecided {
+    fn default() -> Self {
+        Self { until_decided: false, claim_epsilon: None, confidence: 0.95 }
+    }
 }
 
 /// How it ended.
-pub(crate) struct Decided {
+pub(super) struct Decided {
     /// Trials per side that were made.
-    pub(crate) trials: u64,
-    pub(crate) document: SequentialDocument,
+    pub trials: u64,
+    pub document: SequentialDocument,
 }
 
 /// Trials per side of the first look.
 const FIRST: u64 = 64;
 
-impl DecidedArgs {
+impl UntilDecided {
     /// Plays until it is decided; `None` when that was not asked for, or the work is not complete.
-    pub(crate) fn play(
+    pub(super) fn play(
         &self,
         claim: Option<&Run>,
         delta: Option<f64>,
         budget: u64,
         out: Option<&Path>,
-        console: &mut Console,
-        mut play: impl FnMut(u64, &mut Console) -> Result<Outcome, Refusal>,
+        mut play: impl FnMut(u64) -> Result<Outcome, Refusal>,
     ) -> Result<Option<Decided>, Refusal> {
         if !self.until_decided {
             return Ok(None);
@@ -88,45 +93,14 @@ impl DecidedArgs {
         let there = read_scores(&files, &[], &[]).map_or(0, |table| table.sides().0.len() as u64);
         let mut trials = FIRST.max(there).min(budget);
         loop {
-            if !matches!(play(trials, console)?, Outcome::Complete { .. }) {
+            if !matches!(play(trials)?, Outcome::Complete { .. }) {
                 return Ok(None);
             }
-            let document = answers::sequential(&question, read_scores(&files, &[], &[])?)?;
+            let document = crate::sequential(&question, read_scores(&files, &[], &[])?)?;
             if document.decision != Some(Decision::Open) {
                 return Ok(Some(Decided { trials, document }));
             }
             trials = (trials + trials / 2).min(budget);
-        }
-    }
-}
-
-impl Decided {
-    /// What a person is told.
-    pub(crate) fn narrate(&self, console: &mut Console) {
-        let claimed = self.document.claim.as_ref().map_or_else(
-            || "the claim".to_owned(),
-            |claim| format!("the claimed epsilon {}", claim.quoted()),
-        );
-        let trials = self.document.trials;
-        let shown = self.document.bound.claim.quoted();
-        console.note(&match self.document.decision {
-            Some(Decision::Refuted) => format!(
-                "{claimed} is refuted after {} trials: epsilon is at least {shown}",
-                crate::print::with_commas(self.document.refuted_at.unwrap_or(trials))
-            ),
-            Some(Decision::OutOfReach) => format!(
-                "stopped after {trials} trials: the ones that are left refute {claimed} with a probability below {} %; epsilon is at least {shown}",
-                100.0 * audit::sequential::HOPELESS
-            ),
-            _ => format!("all {trials} trials do not refute {claimed}; epsilon is at least {shown}"),
-        });
-    }
-
-    /// The exit code in place of "answered".
-    pub(crate) fn exit_code(&self) -> u8 {
-        match self.document.decision {
-            Some(Decision::Refuted) => exit::CHECK_FAILED,
-            _ => exit::ANSWERED,
         }
     }
 }

@@ -1,15 +1,17 @@
 //! The `dosimeter.attack/1` document: a game that was played, or how sensitive a training is.
 
+use crate::play::exit_of;
 use crate::{Document, exit};
 use attacks::attribute::{Accuracy, accuracy_bound};
 use audit::Audit;
-use audit::sequential::SequentialDocument;
+use audit::sequential::{Decision, SequentialDocument};
 use experiments::{Experiment, Outcome};
+use games::exact::Known;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Serialize;
 use serde_json::Value;
 use std::path::Path;
-use vocabulary::{Claim, Interval, Observe, Standing};
+use vocabulary::{Claim, Observe, Standing};
 
 /// The name of the document.
 pub const ATTACK_SCHEMA: &str = "dosimeter.attack/1";
@@ -45,10 +47,10 @@ pub struct Played {
     scores: Option<String>,
     /// Epsilons of the game that are known exactly.
     exact: Vec<Exact>,
-    warnings: Vec<String>,
+    pub warnings: Vec<String>,
     /// With `--until-decided`: how it ended.
     #[serde(skip_serializing_if = "Option::is_none")]
-    decided: Option<SequentialDocument>,
+    pub decided: Option<SequentialDocument>,
     /// The audit of the scores, where the game makes one.
     #[serde(skip_serializing_if = "Option::is_none")]
     audit: Option<Audit>,
@@ -90,7 +92,7 @@ struct At {
 
 /// How often the attacker named the right candidate, and how often that is allowed.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
-pub struct Guesses {
+pub(super) struct Guesses {
     observe: Observe,
     /// Absent until the game is complete.
     accuracy: Option<Measured>,
@@ -120,7 +122,7 @@ struct Allowed {
 
 impl Played {
     /// A game that was played, or (without an outcome) only described.
-    pub fn new(game: &dyn Experiment, out: Option<&Path>, outcome: Option<Outcome>) -> Self {
+    pub(super) fn new(game: &dyn Experiment, out: Option<&Path>, outcome: Option<Outcome>) -> Self {
         let plan = game.plan();
         let state = match outcome {
             None => State::NotPlayed,
@@ -151,53 +153,35 @@ impl Played {
         self.state == State::Complete
     }
 
-    /// With epsilons at this delta that are known exactly: name, interval, and what it is.
-    #[must_use]
-    pub fn knowing(
-        mut self,
-        delta: f64,
-        facts: impl Iterator<Item = (&'static str, Interval, String)>,
-    ) -> Self {
-        let fact = |(name, found, note): (&'static str, Interval, String)| Exact {
-            name,
+    /// Epsilons at this delta are known exactly.
+    pub(super) fn know(&mut self, delta: f64, facts: &[Known]) {
+        let fact = |fact: &Known| Exact {
+            name: fact.name,
             quantity: "epsilon",
             at: At { delta },
-            value: found.value,
-            lower: found.lower,
-            upper: found.upper,
-            note,
+            value: fact.epsilon.value,
+            lower: fact.epsilon.lower,
+            upper: fact.epsilon.upper,
+            note: fact.note.clone(),
         };
-        self.exact = facts.map(fact).collect();
-        self
+        self.exact = facts.iter().map(fact).collect();
     }
 
     #[must_use]
-    pub fn warning(mut self, warnings: &[String]) -> Self {
-        self.warnings = warnings.to_vec();
-        self
-    }
-
-    #[must_use]
-    pub fn decided(mut self, document: Option<&SequentialDocument>) -> Self {
-        self.decided = document.cloned();
-        self
-    }
-
-    #[must_use]
-    pub fn audited(mut self, audit: Option<&Audit>) -> Self {
+    pub(super) fn audited(mut self, audit: Option<&Audit>) -> Self {
         self.audit = audit.cloned();
         self
     }
 
     #[must_use]
-    pub fn guessed(mut self, guesses: Guesses) -> Self {
+    pub(super) fn guessed(mut self, guesses: Guesses) -> Self {
         self.guesses = Some(guesses);
         self
     }
 }
 
 impl Guesses {
-    pub fn new(
+    pub(super) fn new(
         observe: Observe,
         accuracy: Option<Accuracy>,
         allowed: &[Claim],
@@ -229,11 +213,18 @@ impl Guesses {
 }
 
 impl Document for Played {
+    fn warnings(&self) -> Vec<String> {
+        self.warnings.clone()
+    }
+
     fn exit_code(&self) -> u8 {
-        match self.outcome {
-            None | Some(Outcome::Complete { .. }) => exit::ANSWERED,
-            Some(Outcome::Incomplete { .. }) => exit::INCOMPLETE,
-            Some(Outcome::Interrupted { .. }) => exit::INTERRUPTED,
+        let decision = self.decided.as_ref().and_then(|decided| decided.decision);
+        match &self.outcome {
+            None | Some(Outcome::Complete { .. }) if decision == Some(Decision::Refuted) => {
+                exit::CHECK_FAILED
+            }
+            None => exit::ANSWERED,
+            Some(outcome) => exit_of(outcome),
         }
     }
 }

@@ -1,8 +1,11 @@
 //! How sensitive a training is to an attribute of a record: gradient sensitivities along it, the Bayes
 //! security that follows, and the game of guessing the attribute.
 
-use crate::attacked::{ATTACK_SCHEMA, Guesses, Played, Sensitivity};
+use super::NothingElse;
+use super::played::{ATTACK_SCHEMA, Guesses, Played, Sensitivity};
+use crate::flags::{integer, nonnegative_integer, word};
 use crate::play::Play;
+use crate::several::{several, text};
 use crate::{Described, Document, Ended, Kind, Refusal, Work, exit};
 use accounting::bayes_security::attribute::{self as bound, Mode, Sensitivities};
 use accounting::lenses::Lens;
@@ -11,8 +14,9 @@ use attacks::attribute::{
     Accuracy, Attribute, AttributeError, AttributeGame, Collector, Diameter, Probe, accuracy_bound,
     follow, write_csv,
 };
+use clap::Args;
 use random::{Purpose, Stream};
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Serialize, Serializer};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -24,31 +28,108 @@ use vocabulary::{
 
 /// The question of `attack attribute`: with a file for the scores the game is played, else the
 /// sensitivities are measured.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Deserialize, Args)]
+#[serde(default)]
 pub struct AttributeQuestion {
+    /// The training: [run], [data], [model], [optimizer]
+    #[arg(value_name = "RUN.toml")]
     pub file: PathBuf,
+    /// Keys that override those of the file.
+    #[arg(skip)]
     pub run: Described,
-    /// A numeric column or a category of the data set.
+    /// The secret attribute: a numeric or categorical column of the data set
+    #[arg(
+        long,
+        value_name = "COLUMN",
+        required_unless_present = "candidate_records",
+        help_heading = "The secret"
+    )]
     pub attribute: Option<String>,
-    /// Values it could have; all where they are not given.
+    /// Values it could have, 17..90 or Female,Male [default: all; of numbers, those that occur]
+    #[arg(
+        long,
+        value_name = "LIST",
+        requires = "attribute",
+        allow_hyphen_values = true,
+        help_heading = "The secret"
+    )]
     pub values: Option<String>,
-    /// In place of an attribute: one of these records is in.
+    /// Instead of an attribute, guess which of these records is in the data
+    #[arg(
+        long,
+        value_name = "N,N,…",
+        value_delimiter = ',',
+        conflicts_with = "attribute",
+        requires = "out",
+        help_heading = "The secret"
+    )]
+    #[serde(deserialize_with = "several")]
     pub candidate_records: Vec<u32>,
+    /// Worst case over: one record, all records, or the sampled batch (as in the paper)
+    #[arg(long, value_parser = word::<Mode>(["batch", "dataset", "record"]), default_value = "record", help_heading = "The bound")]
     pub mode: Mode,
-    /// How many records are looked at, or `all`.
+    /// Number of records to examine (drawn by the seed), or `all`; not for --mode batch
+    #[arg(long, value_name = "N", default_value_t = Self::default().records, help_heading = "The bound")]
+    #[serde(deserialize_with = "text")]
     pub records: String,
+    /// Compare all pairs of values, or bound the distance by the centroid (larger, so on the safe
+    /// side)
+    #[arg(long, value_parser = word::<Diameter>(["full", "approximate"]), default_value = "full", help_heading = "The bound")]
     pub diameter: Diameter,
-    /// Where the sensitivities go.
+    /// File for the sensitivities, which `account` and `calibrate` read with
+    /// --attribute-sensitivity
+    #[arg(long, value_name = "FILE", conflicts_with = "out", help_heading = "The bound")]
     pub sensitivity: Option<PathBuf>,
-    /// The record whose attribute is guessed.
+    /// The record whose attribute is guessed
+    #[arg(long, value_name = "N", value_parser = nonnegative_integer, default_value_t = Self::default().record, help_heading = "The game")]
     pub record: u64,
-    /// The values that are to be told apart; the first and the last where they are not given.
+    /// The values to tell apart, or `all` [default: the first and the last]
+    #[arg(
+        long,
+        value_name = "LIST",
+        requires = "attribute",
+        allow_hyphen_values = true,
+        help_heading = "The game"
+    )]
     pub secrets: Option<String>,
+    /// What the attacker sees: the released model, or every noisy sum
+    #[arg(long, value_parser = word::<Observe>(["last", "all"]), default_value = "last", help_heading = "The game")]
     pub observe: Observe,
-    /// Trainings with each candidate.
+    /// Number of trainings with each candidate
+    #[arg(long, value_name = "N", value_parser = integer, default_value_t = Self::default().trials, help_heading = "The game")]
     pub trials: u64,
+    /// Seed of all randomness [default: the file's]
+    #[arg(long, value_name = "SEED", value_parser = nonnegative_integer, help_heading = "The game")]
     pub seed: Option<u64>,
+    #[command(flatten)]
+    #[serde(flatten)]
     pub play: Play,
+    #[arg(skip)]
+    #[serde(flatten)]
+    _rest: NothingElse,
+}
+
+impl Default for AttributeQuestion {
+    fn default() -> Self {
+        Self {
+            file: PathBuf::new(),
+            run: Described::default(),
+            attribute: None,
+            values: None,
+            candidate_records: Vec::new(),
+            mode: Mode::Record,
+            records: "100".into(),
+            diameter: Diameter::Full,
+            sensitivity: None,
+            record: 0,
+            secrets: None,
+            observe: Observe::Last,
+            trials: 100,
+            seed: None,
+            play: Play::default(),
+            _rest: NothingElse,
+        }
+    }
 }
 
 /// What is answered.
@@ -69,12 +150,16 @@ pub struct AttributeMeasured {
     pub claims: Vec<Claim>,
     /// The most sensitive of the records that were looked at.
     pub worst: Option<String>,
+    /// The file of sensitivities, where one was asked for.
+    pub sensitivity: Option<PathBuf>,
 }
 
 /// A game that was played, and what its bounds allow.
 #[derive(Clone, Debug)]
 pub struct AttributeGuessed {
     pub played: Played,
+    /// Where the guesses go.
+    pub out: Option<PathBuf>,
     pub candidates: usize,
     pub observe: Observe,
     /// Blind guessing, the attacker's guesses, and what is allowed, as they are shown, in per cent.
@@ -125,7 +210,7 @@ impl<E: Into<Refusal>> From<E> for Stop {
 ///
 /// # Errors
 /// What is wrong with the question, the file or the data, and those of the accounting.
-pub fn attribute(
+pub(super) fn attribute(
     question: &AttributeQuestion,
     work: &dyn Work,
 ) -> Result<Ended<AttributeAnswer>, Refusal> {
@@ -310,6 +395,7 @@ fn measure(
         steps: trainee.run.steps(),
         claims,
         worst,
+        sensitivity: question.sensitivity.clone(),
     })))
 }
 
@@ -353,6 +439,7 @@ fn game(
     let candidates = game.candidates().len();
     let mut guessed = AttributeGuessed {
         played: Played::new(&game, Some(out), Some(outcome)),
+        out: question.play.out.clone(),
         candidates,
         observe,
         lines: Vec::new(),
