@@ -7,10 +7,10 @@ use clap::Args;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 use tuning::profiles::{Profiles, profiles};
-use tuning::regression::{Errors, Options, Regression, Unit, regress};
+use tuning::regression::{Errors, Regression, RegressionOptions, Unit, regress};
 use tuning::search::{SearchCost, Trials, search_table};
 use tuning::selection::{Better, Selection, select};
-use tuning::{Group, Ranking, TrainingTable, TuningError, rank};
+use tuning::{EpsilonGroup, Ranking, TrainingTable, TuningError, rank};
 use vocabulary::{Figure, Run};
 
 /// What is asked of the table.
@@ -157,8 +157,8 @@ pub fn tune(question: &TuneQuestion, table: &TrainingTable) -> Result<Tuned, Ref
     match question {
         TuneQuestion::Regress(asked) => {
             let (score, groups) = chosen(table, asked.score.as_deref(), asked.epsilon)?;
-            let default = Options::default();
-            let options = Options {
+            let default = RegressionOptions::default();
+            let options = RegressionOptions {
                 unit: asked.unit,
                 errors: asked.errors,
                 confidence: asked.confidence.unwrap_or(default.confidence),
@@ -194,7 +194,7 @@ fn chosen<'a>(
     table: &'a TrainingTable,
     score: Option<&str>,
     epsilon: Option<f64>,
-) -> Result<(&'a str, Vec<Group>), Refusal> {
+) -> Result<(&'a str, Vec<EpsilonGroup>), Refusal> {
     let score = table.score(score)?;
     let mut groups = tuning::groups(table, score)?;
     if let Some(epsilon) = epsilon {

@@ -35,7 +35,7 @@ pub(crate) const FAR: f64 = 600.0;
 /// L(v) = ln(1 - q + q e^((2v - 1)/(2 sigma^2))): the log-likelihood ratio of one step of the
 /// subsampled Gaussian, at most 700 per step.
 #[inline]
-pub fn step_log_ratio(v: f64, noise_multiplier: f64, sample_rate: f64) -> f64 {
+pub(crate) fn step_log_ratio(v: f64, noise_multiplier: f64, sample_rate: f64) -> f64 {
     let exponent = (2.0 * v - 1.0) / (2.0 * noise_multiplier * noise_multiplier);
     if exponent > FAR {
         return ln(sample_rate) + exponent;

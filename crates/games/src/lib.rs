@@ -23,7 +23,7 @@ pub use counterexamples::{
     PrintedRepeaters, Quadratic, RegisterReader, ShiftRegister, Suitability, Zeroing,
 };
 pub use crafter::{Crafter, Group};
-pub use distinguisher::{Distinguisher, LikelihoodRatio, Released, StepView, step_log_ratio};
+pub use distinguisher::{Distinguisher, LikelihoodRatio, Released, StepView};
 pub use play::{Trial, play};
 pub use trainer::{DpSgd, Randomness, Record, Trainer};
 pub use vocabulary::Observe;

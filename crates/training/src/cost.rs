@@ -122,7 +122,7 @@ impl Network {
     }
 
     /// Numbers that one example occupies on its way through forward and backward.
-    pub fn footprint(&self) -> usize {
+    pub(crate) fn footprint(&self) -> usize {
         let buffers: usize = self.buffers.iter().sum();
         let remembered = self.operations.iter().map(|operation| operation.kind.remembered());
         2 * buffers + remembered.sum::<usize>()

@@ -107,7 +107,7 @@ impl Progress {
 ///
 /// # Errors
 /// What the file system says.
-pub fn write_checkpoint(
+pub(crate) fn write_checkpoint(
     path: &Path,
     progress: &Progress,
     state: &ReplicaState,
@@ -128,7 +128,9 @@ pub fn write_checkpoint(
 ///
 /// # Errors
 /// A file that cannot be read, or that is no checkpoint.
-pub fn read_checkpoint(path: &Path) -> Result<Option<(Progress, ReplicaState)>, TrainingError> {
+pub(crate) fn read_checkpoint(
+    path: &Path,
+) -> Result<Option<(Progress, ReplicaState)>, TrainingError> {
     let bytes = match fs::read(path) {
         Ok(bytes) => bytes,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),

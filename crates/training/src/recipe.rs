@@ -5,6 +5,7 @@ use crate::data::Dataset;
 use crate::model::Network;
 use crate::optimizer::OptimizerDescription;
 use random::SecureKey;
+use serde::Deserialize;
 use std::sync::Arc;
 use vocabulary::{Drawing, Phase, Run, Sampling};
 
@@ -19,7 +20,8 @@ pub enum Rest {
 }
 
 /// A mistake planted on purpose, so that audits can be shown to find it. The ledger names it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Fault {
     #[default]
     None,

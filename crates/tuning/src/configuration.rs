@@ -59,7 +59,7 @@ impl Configuration {
 
 /// All configurations at one (epsilon, delta), in the order of the table.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Group {
+pub struct EpsilonGroup {
     pub epsilon: f64,
     pub delta: f64,
     pub configurations: Vec<Configuration>,
@@ -67,7 +67,7 @@ pub struct Group {
     pub without_score: usize,
 }
 
-impl Group {
+impl EpsilonGroup {
     pub fn runs(&self) -> usize {
         self.configurations.iter().map(|c| c.run_scores.len()).sum()
     }
@@ -83,15 +83,15 @@ pub(crate) fn same(log_a: f64, log_b: f64) -> bool {
 ///
 /// # Errors
 /// `TooLittle` if no run has the score; `InvalidInput` if a training is listed twice.
-pub fn groups(table: &TrainingTable, score: usize) -> Result<Vec<Group>, TuningError> {
-    let mut groups: Vec<Group> = Vec::new();
+pub fn groups(table: &TrainingTable, score: usize) -> Result<Vec<EpsilonGroup>, TuningError> {
+    let mut groups: Vec<EpsilonGroup> = Vec::new();
     let mut tallies: Vec<Vec<Tally>> = Vec::new();
     for row in &table.rows {
         let at = groups
             .iter()
             .position(|group| group.epsilon == row.epsilon && group.delta == row.delta)
             .unwrap_or_else(|| {
-                groups.push(Group {
+                groups.push(EpsilonGroup {
                     epsilon: row.epsilon,
                     delta: row.delta,
                     configurations: Vec::new(),

@@ -15,7 +15,7 @@
 //! variance (all right, or all wrong) that number is how many pairs share no configuration.
 
 use crate::configuration::same;
-use crate::{Configuration, Group, student_quantile};
+use crate::{Configuration, EpsilonGroup, student_quantile};
 use numerics::beta::{beta_lower_quantile, beta_upper_quantile};
 use numerics::special::inverse_normal_cdf;
 use schemars::JsonSchema;
@@ -91,11 +91,11 @@ pub struct Accuracy {
 type Pair = (usize, usize, f64);
 
 /// The accuracy of every rule over one or more groups; pairs are formed within a group.
-pub fn accuracies(groups: &[&Group], confidence: f64) -> Vec<Accuracy> {
+pub fn accuracies(groups: &[&EpsilonGroup], confidence: f64) -> Vec<Accuracy> {
     Rule::ALL.into_iter().map(|rule| accuracy(rule, groups, confidence)).collect()
 }
 
-fn accuracy(rule: Rule, groups: &[&Group], confidence: f64) -> Accuracy {
+fn accuracy(rule: Rule, groups: &[&EpsilonGroup], confidence: f64) -> Accuracy {
     let mut pairs: Vec<Pair> = Vec::new();
     let (mut clear, mut clear_points, mut seeds_repeat) = (0, 0.0, false);
     let mut offset = 0;

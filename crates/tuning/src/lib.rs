@@ -2,7 +2,7 @@
 //! explains it, and how to choose among them. It reads a table of results and trains nothing.
 //!
 //! ```text
-//! Table -> Group (one epsilon, delta) -> Configuration (batch size, steps, learning rate)
+//! Table -> EpsilonGroup (one epsilon, delta) -> Configuration (batch size, steps, learning rate)
 //!       -> spread, regression, heuristics, selection, correlations
 //!       -> profiles (what accounting alone says of the same configurations)
 //! search -> what choosing costs
@@ -12,7 +12,7 @@
 //! are those of Hu et al., "Empirical Privacy Variance" (ICML 2025).
 //!
 //! Everything about scores is an estimate from the runs in the table. The epsilon of the chosen
-//! run is not the epsilon of the search that found it: [`STATEMENT`] stands in every document.
+//! run is not the epsilon of the search that found it: `STATEMENT` stands in every document.
 
 mod configuration;
 mod distributions;
@@ -29,7 +29,7 @@ pub mod spread;
 mod summary;
 pub mod table;
 
-pub use configuration::{Configuration, Group, groups};
+pub use configuration::{Configuration, EpsilonGroup, groups};
 pub use distributions::{
     chi_squared_quantile, f_quantile, f_upper_tail, student_quantile, student_two_sided,
 };
@@ -38,7 +38,7 @@ pub use summary::{Ranking, rank};
 pub use table::TrainingTable;
 
 /// What every answer about a search must say.
-pub const STATEMENT: &str = "the epsilon of the chosen run is not the epsilon of the search: every run trained on the same records leaked too, and choosing by a result that depends on them leaks more";
+pub(crate) const STATEMENT: &str = "the epsilon of the chosen run is not the epsilon of the search: every run trained on the same records leaked too, and choosing by a result that depends on them leaks more";
 
 /// The noise multiplier at which a run of plain Poisson batches meets (epsilon, delta), and the
 /// epsilon that it has, proven.

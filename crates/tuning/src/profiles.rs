@@ -9,7 +9,7 @@
 //! `last_iterate` is heuristic. Cost: milliseconds per configuration.
 
 use crate::ranks::{Correlation, correlate};
-use crate::{Configuration, Group, STATEMENT, TuningError, noise_for};
+use crate::{Configuration, EpsilonGroup, STATEMENT, TuningError, noise_for};
 use accounting::pairs::{BinomialGaussian, Composed, LastIterateMax};
 use accounting::{Pair, directions};
 use schemars::JsonSchema;
@@ -108,7 +108,11 @@ const LOW_RATE: f64 = 0.01;
 ///
 /// # Errors
 /// `InvalidInput` for a batch larger than the data set; those of the accounting.
-pub fn profiles(groups: &[Group], score: &str, dataset_size: u64) -> Result<Profiles, TuningError> {
+pub fn profiles(
+    groups: &[EpsilonGroup],
+    score: &str,
+    dataset_size: u64,
+) -> Result<Profiles, TuningError> {
     let (mut found, mut search, mut warnings) = (Vec::new(), Vec::new(), Vec::new());
     for group in groups {
         if group.delta > 1.0 / dataset_size as f64 {
@@ -141,7 +145,7 @@ pub fn profiles(groups: &[Group], score: &str, dataset_size: u64) -> Result<Prof
 type Phases = Vec<(f64, f64, u64)>;
 
 fn of_group(
-    group: &Group,
+    group: &EpsilonGroup,
     score: &str,
     dataset_size: u64,
     warnings: &mut Vec<String>,
@@ -212,7 +216,7 @@ fn of_group(
 }
 
 fn mechanism(
-    group: &Group,
+    group: &EpsilonGroup,
     c: &Configuration,
     sample_rate: f64,
     warnings: &mut Vec<String>,
@@ -297,7 +301,7 @@ fn largest_gap(mechanisms: &[Mechanism]) -> (f64, f64) {
 }
 
 /// All runs composed: what is released if every model of the sweep is.
-fn search_cost(group: &Group, phases: Phases) -> SearchCost {
+fn search_cost(group: &EpsilonGroup, phases: Phases) -> SearchCost {
     let mut merged: Phases = Vec::new();
     for (noise, rate, steps) in phases {
         match merged.iter_mut().find(|(n, r, _)| *n == noise && *r == rate) {

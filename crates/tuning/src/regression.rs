@@ -11,7 +11,7 @@
 //! The noise multiplier is no regressor: at one (epsilon, delta) it is a function of b and T.
 
 use crate::least_squares::{Covariance, Fit, Test, fit};
-use crate::{Group, STATEMENT, TuningError, student_quantile};
+use crate::{EpsilonGroup, STATEMENT, TuningError, student_quantile};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use vocabulary::Problem;
@@ -40,7 +40,7 @@ pub enum Errors {
 
 /// What to fit.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Options {
+pub struct RegressionOptions {
     pub unit: Unit,
     /// Absent: HC3 for configurations, clustered by configuration for runs.
     pub errors: Option<Errors>,
@@ -51,7 +51,7 @@ pub struct Options {
     pub standardise: bool,
 }
 
-impl Default for Options {
+impl Default for RegressionOptions {
     fn default() -> Self {
         Self {
             unit: Unit::Configurations,
@@ -143,9 +143,9 @@ const NAMES: [&str; 4] = ["batch_size", "steps", "learning_rate", "clip_norm"];
 /// `TooLittle` where the table does not determine the coefficients, `InvalidInput` for malformed
 /// options.
 pub fn regress(
-    groups: &[Group],
+    groups: &[EpsilonGroup],
     score: &str,
-    options: &Options,
+    options: &RegressionOptions,
 ) -> Result<Regression, TuningError> {
     check(options)?;
     let observations = observations(groups, options.unit);
@@ -242,7 +242,7 @@ pub fn regress(
     })
 }
 
-fn check(options: &Options) -> Result<(), TuningError> {
+fn check(options: &RegressionOptions) -> Result<(), TuningError> {
     if !(options.confidence > 0.0 && options.confidence < 1.0) {
         let problem = Problem::outside("confidence", options.confidence, "(0, 1)");
         return Err(TuningError::InvalidInput(problem));
@@ -254,7 +254,7 @@ fn check(options: &Options) -> Result<(), TuningError> {
     Ok(())
 }
 
-fn observations(groups: &[Group], unit: Unit) -> Vec<Observation> {
+fn observations(groups: &[EpsilonGroup], unit: Unit) -> Vec<Observation> {
     let mut all = Vec::new();
     let mut number = 0;
     for (group, configurations) in groups.iter().map(|g| &g.configurations).enumerate() {
@@ -352,7 +352,7 @@ fn regressors(
     Ok((names, logs))
 }
 
-fn intercepts(groups: &[Group], observations: &[Observation]) -> Vec<Vec<f64>> {
+fn intercepts(groups: &[EpsilonGroup], observations: &[Observation]) -> Vec<Vec<f64>> {
     (0..groups.len())
         .map(|g| observations.iter().map(|o| f64::from(u8::from(o.group == g))).collect())
         .collect()

@@ -12,7 +12,7 @@
 
 use crate::configuration::same;
 use crate::heuristics::Rule;
-use crate::{Configuration, Group, STATEMENT, TuningError};
+use crate::{Configuration, EpsilonGroup, STATEMENT, TuningError};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -123,7 +123,7 @@ impl Selection {
 /// # Errors
 /// `InvalidInput` where a configuration has no utility or no candidate meets a threshold.
 pub fn select(
-    groups: &[Group],
+    groups: &[EpsilonGroup],
     score: &str,
     thresholds: &[f64],
     better: Better,
@@ -226,7 +226,7 @@ pub(crate) fn algorithm_1(
 }
 
 /// Utilities turned so that larger is better.
-fn utilities(group: &Group, better: Better) -> Result<Vec<f64>, TuningError> {
+fn utilities(group: &EpsilonGroup, better: Better) -> Result<Vec<f64>, TuningError> {
     let one = |c: &Configuration| {
         c.utility.map(|utility| signed(utility, better)).ok_or_else(|| {
             TuningError::invalid(format!(
@@ -251,7 +251,7 @@ fn candidates(utilities: &[f64], threshold: f64) -> Vec<usize> {
 }
 
 fn at_threshold(
-    group: &Group,
+    group: &EpsilonGroup,
     utilities: &[f64],
     candidates: &[usize],
     threshold: f64,

@@ -7,7 +7,7 @@
 //! that of Williams (1962) with the harmonic mean of the n_i (Thomas and Hultquist 1978): approximate,
 //! for normal scores.
 
-use crate::{Group, chi_squared_quantile, f_quantile, f_upper_tail};
+use crate::{EpsilonGroup, chi_squared_quantile, f_quantile, f_upper_tail};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -50,7 +50,7 @@ pub struct Spread {
 /// assert!((spread.between.unwrap().powi(2) - 0.49).abs() < 1e-12);
 /// # Ok::<(), tuning::TuningError>(())
 /// ```
-pub fn spread(group: &Group, confidence: f64) -> Spread {
+pub fn spread(group: &EpsilonGroup, confidence: f64) -> Spread {
     let means: Vec<f64> = group.configurations.iter().map(|c| c.score).collect();
     let k = means.len();
     let runs = group.runs();

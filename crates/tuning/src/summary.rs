@@ -4,7 +4,7 @@
 use crate::heuristics::{Accuracy, accuracies};
 use crate::ranks::{Correlation, correlate};
 use crate::spread::{Spread, spread};
-use crate::{Configuration, Group, STATEMENT, TuningError};
+use crate::{Configuration, EpsilonGroup, STATEMENT, TuningError};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use vocabulary::Problem;
@@ -45,7 +45,7 @@ impl Ranking {
 ///
 /// # Errors
 /// `InvalidInput` for a confidence outside (0, 1).
-pub fn rank(groups: &[Group], score: &str, confidence: f64) -> Result<Ranking, TuningError> {
+pub fn rank(groups: &[EpsilonGroup], score: &str, confidence: f64) -> Result<Ranking, TuningError> {
     if !(confidence > 0.0 && confidence < 1.0) {
         return Err(TuningError::invalid(Problem::outside("confidence", confidence, "(0, 1)")));
     }
@@ -89,7 +89,7 @@ pub fn rank(groups: &[Group], score: &str, confidence: f64) -> Result<Ranking, T
 }
 
 /// Audited epsilon with score and utility, score with utility and with the composites.
-fn correlations(group: &Group, score: &str, confidence: f64) -> Vec<Correlation> {
+fn correlations(group: &EpsilonGroup, score: &str, confidence: f64) -> Vec<Correlation> {
     type Column<'a> = (&'a str, fn(&Configuration) -> Option<f64>);
     let score_of: Column = (score, |c| Some(c.score));
     let utility: Column = ("utility", |c| c.utility);

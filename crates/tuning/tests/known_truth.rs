@@ -1,9 +1,9 @@
 //! Synthetic tables whose truth is known: the regression recovers it, the intervals cover it, the
 //! selection beats best utility, and without any effect nothing is found more often than it may.
 
-use tuning::regression::{Errors, Options, Unit, regress};
+use tuning::regression::{Errors, RegressionOptions, Unit, regress};
 use tuning::selection::{Better, Chooser, select};
-use tuning::{Group, TrainingTable, groups};
+use tuning::{EpsilonGroup, TrainingTable, groups};
 
 /// A generator good enough for simulations (splitmix64), normal by the sum of twelve.
 struct Noise(u64);
@@ -30,7 +30,7 @@ struct Truth {
     seeds: f64,
 }
 
-fn table(truth: Truth, noise: &mut Noise) -> Vec<Group> {
+fn table(truth: Truth, noise: &mut Noise) -> Vec<EpsilonGroup> {
     let mut text =
         String::from("batch_size,steps,learning_rate,epsilon,delta,seed,score_air,utility\n");
     for b in [64.0, 256.0, 1024.0_f64] {
@@ -56,14 +56,14 @@ const PAPER: Truth = Truth { effects: [0.029, 0.048, 0.068], configurations: 0.0
 #[test]
 fn the_regression_recovers_the_truth() {
     let groups = table(PAPER, &mut Noise(1));
-    let found = regress(&groups, "air", &Options::default()).unwrap();
+    let found = regress(&groups, "air", &RegressionOptions::default()).unwrap();
     for (effect, truth) in found.coefficients[1..].iter().zip(PAPER.effects) {
         assert!(effect.lower < truth && truth < effect.upper, "{effect:?} {truth}");
         assert!(effect.p_value < 1e-6, "{effect:?}");
     }
     // a_b < a_T < a_eta, as the heuristics say.
     assert!(found.contrasts.iter().all(|contrast| contrast.estimate < 0.0));
-    let binary = Options { log_base: 2.0, ..Options::default() };
+    let binary = RegressionOptions { log_base: 2.0, ..RegressionOptions::default() };
     let halved = regress(&groups, "air", &binary).unwrap();
     let ratio = halved.coefficients[1].estimate / found.coefficients[1].estimate;
     assert!((ratio - std::f64::consts::LN_2).abs() < 1e-12);
@@ -76,10 +76,17 @@ fn the_regression_recovers_the_truth() {
 fn intervals_cover_the_truth() {
     let mut noise = Noise(7);
     let options = [
-        (Options { errors: Some(Errors::Classical), ..Options::default() }, 0.094),
-        (Options::default(), 0.094),
         (
-            Options { unit: Unit::Runs, errors: Some(Errors::Configuration), ..Options::default() },
+            RegressionOptions { errors: Some(Errors::Classical), ..RegressionOptions::default() },
+            0.094,
+        ),
+        (RegressionOptions::default(), 0.094),
+        (
+            RegressionOptions {
+                unit: Unit::Runs,
+                errors: Some(Errors::Configuration),
+                ..RegressionOptions::default()
+            },
             0.12,
         ),
     ];
@@ -120,7 +127,7 @@ fn nothing_is_found_where_nothing_is() {
         let groups = table(truth, &mut noise);
         let ranking = tuning::rank(&groups, "air", 0.95).unwrap();
         f += u32::from(ranking.groups[0].spread.p_value.unwrap() < 0.05);
-        let found = regress(&groups, "air", &Options::default()).unwrap();
+        let found = regress(&groups, "air", &RegressionOptions::default()).unwrap();
         joint += u32::from(found.joint.unwrap().p_value < 0.05);
         for (miss, accuracy) in missed.iter_mut().zip(&ranking.heuristics) {
             let (lower, upper) = (accuracy.lower.unwrap(), accuracy.upper.unwrap());

@@ -5,14 +5,14 @@
 
 use serde_json::Value;
 use std::path::Path;
-use tuning::regression::{Errors, Options, Regression, Unit, regress};
-use tuning::{Group, TrainingTable, groups};
+use tuning::regression::{Errors, Regression, RegressionOptions, Unit, regress};
+use tuning::{EpsilonGroup, TrainingTable, groups};
 
 fn reference() -> Value {
     serde_json::from_str(include_str!("reference/reference.json")).unwrap()
 }
 
-fn all_groups() -> Vec<Group> {
+fn all_groups() -> Vec<EpsilonGroup> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/reference/table.csv");
     let table = TrainingTable::read(&path).unwrap();
     groups(&table, table.score(Some("vmr")).unwrap()).unwrap()
@@ -55,14 +55,18 @@ fn regressions_equal_statsmodels() {
     for (name, errors) in
         [("classical", Errors::Classical), ("hc1", Errors::Hc1), ("hc3", Errors::Hc3)]
     {
-        let options = Options { errors: Some(errors), ..Options::default() };
+        let options = RegressionOptions { errors: Some(errors), ..RegressionOptions::default() };
         let found = regress(&at_eight, "vmr", &options).unwrap();
         compare(&found, &reference["regression"][format!("one-{name}")], &format!("one {name}"));
         let found = regress(&all, "vmr", &options).unwrap();
         compare(&found, &reference["regression"][format!("both-{name}")], &format!("both {name}"));
     }
     for (name, errors) in [("configuration", Errors::Configuration), ("seed", Errors::Seed)] {
-        let options = Options { unit: Unit::Runs, errors: Some(errors), ..Options::default() };
+        let options = RegressionOptions {
+            unit: Unit::Runs,
+            errors: Some(errors),
+            ..RegressionOptions::default()
+        };
         let found = regress(&at_eight, "vmr", &options).unwrap();
         compare(&found, &reference["regression"][format!("runs-{name}")], name);
     }

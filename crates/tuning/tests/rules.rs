@@ -1,7 +1,7 @@
 //! The rules and Algorithm 1 on tables small enough to decide by hand, and tables that are wrong.
 
 use tuning::heuristics::Rule;
-use tuning::regression::{Options, regress};
+use tuning::regression::{RegressionOptions, regress};
 use tuning::selection::{Better, Chooser, select};
 use tuning::{TrainingTable, groups};
 
@@ -79,7 +79,8 @@ fn algorithm_1_by_hand() {
 fn a_grid_with_fixed_products_has_no_regression() {
     let rows: String =
         (0..8).map(|i| format!("{},{},0.1,8,1e-5,{},1\n", 1 << i, 1 << (8 - i), i % 3)).collect();
-    let error = regress(&groups(&table(&rows), 0).unwrap(), "a", &Options::default()).unwrap_err();
+    let error = regress(&groups(&table(&rows), 0).unwrap(), "a", &RegressionOptions::default())
+        .unwrap_err();
     assert!(error.to_string().contains("determine one another"), "{error}");
 }
 

@@ -23,7 +23,7 @@ pub use trained::{GradientCanary, ManyCanariesQuestion, OneCanaryQuestion, Recor
 
 use crate::{Described, Document, Ended, Refusal, Work};
 use experiments::{Experiment, Outcome};
-use games::exact::Known;
+use games::exact::KnownEpsilon;
 use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::fmt;
@@ -89,7 +89,7 @@ pub struct Attacked {
     /// Where the scores go; nothing where the game was only described.
     pub out: Option<PathBuf>,
     /// Epsilons at this delta that are known exactly.
-    pub known: Option<(f64, Vec<Known>)>,
+    pub known: Option<(f64, Vec<KnownEpsilon>)>,
     /// Whether the run that the scores are about lies beside them, for an audit to claim.
     pub states_run: bool,
 }

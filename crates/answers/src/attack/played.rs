@@ -6,7 +6,7 @@ use attacks::attribute::{Accuracy, accuracy_bound};
 use audit::Audit;
 use audit::sequential::{Decision, SequentialDocument};
 use experiments::{Experiment, Outcome};
-use games::exact::Known;
+use games::exact::KnownEpsilon;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Serialize;
 use serde_json::Value;
@@ -154,8 +154,8 @@ impl Played {
     }
 
     /// Epsilons at this delta are known exactly.
-    pub(super) fn know(&mut self, delta: f64, facts: &[Known]) {
-        let fact = |fact: &Known| Exact {
+    pub(super) fn know(&mut self, delta: f64, facts: &[KnownEpsilon]) {
+        let fact = |fact: &KnownEpsilon| Exact {
             name: fact.name,
             quantity: "epsilon",
             at: At { delta },

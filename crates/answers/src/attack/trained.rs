@@ -12,6 +12,7 @@ use attacks::{
     AttackError, CanaryKind, Conditions, Coordinate, InputCanary, ManyCanaries, Others, StartFrom,
     Target, TrainedGame,
 };
+use clap::builder::PossibleValue;
 use clap::{Args, ValueEnum};
 use experiments::Experiment;
 use serde::{Deserialize, Deserializer};
@@ -74,14 +75,14 @@ pub struct TrainedTerms {
     #[arg(long, value_parser = word::<Observe>(["last", "all"]), default_value = "last", help_heading = "The game")]
     pub observe: Observe,
     /// Where the models start
-    #[arg(long, value_enum, default_value_t, help_heading = "The game")]
-    pub start: StartName,
+    #[arg(long, value_parser = word::<StartFrom>(starts()), default_value = "shared", help_heading = "The game")]
+    pub start: StartFrom,
     /// Train on N of the records, evenly spread
     #[arg(long, value_name = "N", value_parser = integer, help_heading = "The game")]
     pub records: Option<u64>,
     /// Plant a mistake in the training, to see whether the audit finds it
-    #[arg(long, value_enum, default_value_t, help_heading = "The game")]
-    pub fault: FaultName,
+    #[arg(long, value_parser = word::<Fault>(faults()), default_value = "none", help_heading = "The game")]
+    pub fault: Fault,
     /// Seed of all randomness [default: the file's]
     #[arg(long, value_name = "SEED", value_parser = nonnegative_integer, help_heading = "The game")]
     pub seed: Option<u64>,
@@ -119,8 +120,8 @@ impl Default for TrialsTerms {
 #[serde(default)]
 pub struct GradientCanary {
     /// What the other records contribute
-    #[arg(long, value_enum, default_value_t, help_heading = "The game")]
-    pub rest: GradientRest,
+    #[arg(long, value_parser = word::<Others>(rests().into_iter().filter(|rest| rest.get_name() != "blank")), default_value = "natural", help_heading = "The game")]
+    pub rest: Others,
     /// Direction of the canary's gradient: random, quiet (the coordinate that moves least without
     /// noise) or the number of a coordinate
     #[arg(long, value_name = "J", value_parser = coordinate, default_value = "random", help_heading = "The game")]
@@ -133,20 +134,26 @@ pub struct GradientCanary {
 
 impl Default for GradientCanary {
     fn default() -> Self {
-        Self { rest: GradientRest::Natural, coordinate: Coordinate::Random, every: 1 }
+        Self { rest: Others::Natural, coordinate: Coordinate::Random, every: 1 }
     }
 }
 
 /// A canary that is a record.
-#[derive(Clone, Copy, Debug, Default, Deserialize, Args)]
+#[derive(Clone, Copy, Debug, Deserialize, Args)]
 #[serde(default)]
 pub struct RecordCanary {
     /// The canary record
-    #[arg(long, value_enum, default_value_t, help_heading = "The game")]
-    pub canary: RecordName,
+    #[arg(long, value_parser = word::<InputCanary>(records()), default_value = "mislabelled", help_heading = "The game")]
+    pub canary: InputCanary,
     /// What the other records contribute
-    #[arg(long, value_enum, default_value_t, help_heading = "The game")]
-    pub rest: RecordRest,
+    #[arg(long, value_parser = word::<Others>(rests()), default_value = "natural", help_heading = "The game")]
+    pub rest: Others,
+}
+
+impl Default for RecordCanary {
+    fn default() -> Self {
+        Self { canary: InputCanary::Mislabelled, rest: Others::Natural }
+    }
 }
 
 /// The terms of many canaries in one training.
@@ -166,8 +173,8 @@ pub struct ManyTerms {
     #[arg(long, value_name = "M", value_parser = integer, default_value_t = Self::default().canaries, help_heading = "The game")]
     pub canaries: u64,
     /// What the other records contribute
-    #[arg(long, value_enum, default_value_t, help_heading = "The game")]
-    pub rest: RecordRest,
+    #[arg(long, value_parser = word::<Others>(rests()), default_value = "natural", help_heading = "The game")]
+    pub rest: Others,
 }
 
 impl Default for ManyTerms {
@@ -177,45 +184,9 @@ impl Default for ManyTerms {
             checkpoint_every: None,
             precision: PrecisionName::default(),
             canaries: 1000,
-            rest: RecordRest::Natural,
+            rest: Others::Natural,
         }
     }
-}
-
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, ValueEnum)]
-#[serde(rename_all = "kebab-case")]
-pub enum GradientRest {
-    /// Their clipped gradients
-    #[default]
-    Natural,
-    /// Nothing: the worst case of the analysis
-    Zero,
-}
-
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, ValueEnum)]
-#[serde(rename_all = "kebab-case")]
-pub enum RecordRest {
-    /// Their clipped gradients
-    #[default]
-    Natural,
-    /// Gradients of the same records with all features zero
-    Blank,
-    /// Nothing
-    Zero,
-}
-
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, ValueEnum)]
-#[serde(rename_all = "kebab-case")]
-pub enum RecordName {
-    /// A real record with a wrong label
-    #[default]
-    Mislabelled,
-    /// All features zero, with the least likely label
-    Blank,
-    /// Along the direction in which the data vary least, with the least likely label
-    ClipBkd,
-    /// A real record as it is
-    Natural,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, ValueEnum)]
@@ -232,29 +203,52 @@ pub enum ManyName {
     Natural,
 }
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, ValueEnum)]
-#[serde(rename_all = "kebab-case")]
-pub enum StartName {
-    /// All from the same random parameters
-    #[default]
-    Shared,
-    /// Each from its own
-    Own,
-    /// All from a model trained without noise on the test records: the worst case
-    Pretrained,
+/// What is named, with what a person reads of each.
+fn named<const N: usize>(all: [(&'static str, &'static str); N]) -> [PossibleValue; N] {
+    all.map(|(name, help)| match help {
+        "" => PossibleValue::new(name),
+        help => PossibleValue::new(name).help(help),
+    })
 }
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, ValueEnum)]
-#[serde(rename_all = "kebab-case")]
-pub enum FaultName {
-    #[default]
-    None,
-    /// Noise with half the standard deviation
-    HalfNoise,
-    /// Records are not clipped; inserted gradients are four times the clip norm
-    NoClipping,
-    /// Every step uses the batch of the first step
-    RepeatedBatch,
+fn rests() -> [PossibleValue; 3] {
+    named([
+        ("natural", "Their clipped gradients"),
+        ("blank", "Gradients of the same records with all features zero"),
+        ("zero", "Nothing: the worst case of the analysis"),
+    ])
+}
+
+fn records() -> [PossibleValue; 4] {
+    named([
+        ("mislabelled", "A real record with a wrong label"),
+        ("blank", "All features zero, with the least likely label"),
+        (
+            "clip-bkd",
+            "Along the direction in which the data vary least, with the least likely label",
+        ),
+        ("natural", "A real record as it is"),
+    ])
+}
+
+fn starts() -> [PossibleValue; 3] {
+    named([
+        ("shared", "All from the same random parameters"),
+        ("own", "Each from its own"),
+        (
+            "pretrained",
+            "All from a model trained without noise on the test records: the worst case",
+        ),
+    ])
+}
+
+fn faults() -> [PossibleValue; 4] {
+    named([
+        ("none", ""),
+        ("half-noise", "Noise with half the standard deviation"),
+        ("no-clipping", "Records are not clipped; inserted gradients are four times the clip norm"),
+        ("repeated-batch", "Every step uses the batch of the first step"),
+    ])
 }
 
 fn coordinate(text: &str) -> Result<Coordinate, String> {
@@ -278,33 +272,14 @@ pub(super) trait Canary {
 
 impl Canary for GradientCanary {
     fn inserted(&self) -> (CanaryKind, Others) {
-        let others = match self.rest {
-            GradientRest::Natural => Others::Natural,
-            GradientRest::Zero => Others::Zero,
-        };
-        (CanaryKind::Gradient { coordinate: self.coordinate, every: self.every }, others)
+        let Self { rest, coordinate, every } = *self;
+        (CanaryKind::Gradient { coordinate, every }, rest)
     }
 }
 
 impl Canary for RecordCanary {
     fn inserted(&self) -> (CanaryKind, Others) {
-        let canary = match self.canary {
-            RecordName::Mislabelled => InputCanary::Mislabelled,
-            RecordName::Blank => InputCanary::Blank,
-            RecordName::ClipBkd => InputCanary::ClipBkd,
-            RecordName::Natural => InputCanary::Natural,
-        };
-        (CanaryKind::Input(canary), self.rest.into())
-    }
-}
-
-impl From<RecordRest> for Others {
-    fn from(rest: RecordRest) -> Self {
-        match rest {
-            RecordRest::Natural => Self::Natural,
-            RecordRest::Blank => Self::Blank,
-            RecordRest::Zero => Self::Zero,
-        }
+        (CanaryKind::Input(self.canary), self.rest)
     }
 }
 
@@ -350,7 +325,7 @@ pub(super) fn many(question: &ManyCanariesQuestion, work: &dyn Work) -> Result<A
         ManyName::ClipBkd => CanaryKind::Input(InputCanary::ClipBkd),
         ManyName::Natural => CanaryKind::Input(InputCanary::Natural),
     };
-    let conditions = training.conditions(canary, canaries.rest.into());
+    let conditions = training.conditions(canary, canaries.rest);
     let count = usize::try_from(canaries.canaries).unwrap_or(usize::MAX);
     let mut game = ManyCanaries::new(&target, &conditions, device, count).map_err(refused)?;
     let kept = play.out.as_ref().map(|out| beside(out, ".work").join("state"));
@@ -381,10 +356,10 @@ impl ManyCanariesQuestion {
                 .hint("`attack token` plays canaries that are texts"));
         }
         let given = [
-            ("--rest", canaries.rest != RecordRest::Natural),
-            ("--start", training.start != StartName::Shared),
+            ("--rest", canaries.rest != Others::Natural),
+            ("--start", training.start != StartFrom::Shared),
             ("--records", training.records.is_some()),
-            ("--fault", training.fault != FaultName::None),
+            ("--fault", training.fault != Fault::None),
         ];
         if let Some((what, _)) = given.into_iter().find(|(_, given)| *given) {
             return Err(Refusal::bad_input(format!(
@@ -446,18 +421,9 @@ impl TrainedTerms {
     fn conditions(&self, canary: CanaryKind, others: Others) -> Conditions {
         let mut conditions = Conditions::new(canary);
         conditions.others = others;
-        conditions.start = match self.start {
-            StartName::Shared => StartFrom::Shared,
-            StartName::Own => StartFrom::Own,
-            StartName::Pretrained => StartFrom::Pretrained,
-        };
+        conditions.start = self.start;
         conditions.observe = self.observe;
-        conditions.fault = match self.fault {
-            FaultName::None => Fault::None,
-            FaultName::HalfNoise => Fault::HalfNoise,
-            FaultName::NoClipping => Fault::NoClipping,
-            FaultName::RepeatedBatch => Fault::RepeatedBatch,
-        };
+        conditions.fault = self.fault;
         conditions
     }
 
@@ -469,7 +435,7 @@ impl TrainedTerms {
         work: &dyn Work,
     ) -> Result<Attacked, Refusal> {
         let out = play.out()?;
-        if self.fault != FaultName::None {
+        if self.fault != Fault::None {
             work.warn("a mistake is planted in these trainings; the scores are for testing audits");
         }
         let outcome = play.train(game, out, work)?;

@@ -1,12 +1,14 @@
 //! Under which conditions a training is attacked: what the other records do, where the model starts, what
 //! the attacker inserts and sees.
 
+use serde::Deserialize;
 use serde_json::{Value, json};
 use training::Fault;
 use vocabulary::{Direction, Observe};
 
 /// What the records other than the canary contribute.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Others {
     /// Their clipped gradients: the data set as it is.
     #[default]
@@ -18,7 +20,8 @@ pub enum Others {
 }
 
 /// Where the replicas start.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum StartFrom {
     /// All from the same drawn parameters, which the attacker knows.
     #[default]
@@ -43,7 +46,8 @@ pub enum Coordinate {
 }
 
 /// A record made to be remembered.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum InputCanary {
     /// A real record with a wrong label.
     Mislabelled,

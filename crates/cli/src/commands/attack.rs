@@ -18,7 +18,7 @@ use answers::{
 use audit::sequential::{Decision, SequentialDocument};
 use clap::{Args, Subcommand};
 use experiments::Outcome;
-use games::exact::Known;
+use games::exact::KnownEpsilon;
 use matrix::MatrixArgs;
 use std::path::Path;
 
@@ -320,7 +320,7 @@ pub(in crate::commands) fn narrate(outcome: &Outcome, out: &Path, console: &mut 
 }
 
 /// What is known exactly, for a person.
-fn human_facts(delta: f64, facts: &[Known]) -> String {
+fn human_facts(delta: f64, facts: &[KnownEpsilon]) -> String {
     let mut text = format!("epsilon at delta {delta:e}, {}\n", legends::KNOWN_ARE);
     for fact in facts {
         let row = format!(

@@ -9,7 +9,7 @@ use vocabulary::{Direction, Interval, Run};
 
 /// An epsilon with certified ends and what it is about.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Known {
+pub struct KnownEpsilon {
     /// `release`: this game's own; `composition`, `last-iterate`: for comparison; others by name.
     pub name: &'static str,
     pub epsilon: Interval,
@@ -25,7 +25,7 @@ pub fn known(
     trainer: &DpSgd,
     observe: Observe,
     delta: f64,
-) -> Result<Vec<Known>, AccountingError> {
+) -> Result<Vec<KnownEpsilon>, AccountingError> {
     let DpSgd { noise_multiplier, sample_rate, steps, .. } = *trainer;
     let whole = run(&[(noise_multiplier, sample_rate, steps)])?;
     let of = |pair: &dyn Pair| directions::epsilon(pair, delta, Direction::Both);
@@ -33,7 +33,7 @@ pub fn known(
     let heuristic = of(&BinomialGaussian::for_run(&whole)?)?;
     let mut found = Vec::new();
     let mut add = |name, epsilon, note: &str| {
-        found.push(Known { name, epsilon, note: note.to_owned() });
+        found.push(KnownEpsilon { name, epsilon, note: note.to_owned() });
     };
     match (observe, game) {
         (Observe::All, _) => {

@@ -5,7 +5,7 @@ mod mixture;
 mod quadratic;
 mod repeaters;
 
-pub use known::{Known, known};
+pub use known::{KnownEpsilon, known};
 pub use mixture::ShiftedGaussians;
 pub use quadratic::QuadraticPair;
 pub use repeaters::{BitCeiling, best_bit_threshold, bit_ceiling};

@@ -54,7 +54,7 @@ impl Place {
     }
 
     /// Whether one training at a time is all that there is room for.
-    pub fn is_device(&self) -> bool {
+    pub(crate) fn is_device(&self) -> bool {
         #[cfg(feature = "cuda")]
         return self.cuda.is_some();
         #[cfg(not(feature = "cuda"))]

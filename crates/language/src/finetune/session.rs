@@ -241,7 +241,7 @@ impl<'a> Finetuning<'a> {
     ///
     /// # Errors
     /// Those of the decoder.
-    pub fn canary_scores(
+    pub(crate) fn canary_scores(
         &self,
         measurer: &mut Measurer,
     ) -> Result<Option<ScoresAndMembers<'_>>, LanguageError> {

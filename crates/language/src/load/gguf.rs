@@ -267,7 +267,7 @@ impl<'a> Gguf<'a> {
     }
 
     /// Tokens that end a text.
-    pub fn stop_tokens(&self) -> Vec<u32> {
+    pub(crate) fn stop_tokens(&self) -> Vec<u32> {
         match self.metadata.get("tokenizer.ggml.eos_token_id") {
             Some(Value::Integer(token)) => u32::try_from(*token).into_iter().collect(),
             _ => Vec::new(),

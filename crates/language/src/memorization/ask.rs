@@ -71,7 +71,7 @@ pub struct Questions<'a> {
 ///
 /// # Errors
 /// As [`ask`], and those of the device.
-pub fn ask_with(
+pub(crate) fn ask_with(
     measurer: &mut Measurer,
     decoder: &Decoder,
     questions: &Questions<'_>,

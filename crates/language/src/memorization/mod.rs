@@ -19,7 +19,8 @@ mod completions;
 mod matching;
 mod score;
 
-pub use ask::{Asking, Questions, ask, ask_with, read_secrets};
+pub(crate) use ask::ask_with;
+pub use ask::{Asking, Questions, ask, read_secrets};
 pub use completions::{Completion, Completions};
 pub use matching::{Matching, Normalization, Rule};
 pub use score::{Base, Memorization, Metric, RateInterval, SecretRate, SeedScore, measure, share};

@@ -105,7 +105,7 @@ impl Architecture {
     }
 
     /// Width of all queries.
-    pub fn query_width(&self) -> usize {
+    pub(crate) fn query_width(&self) -> usize {
         self.heads * self.head_width
     }
 

@@ -249,7 +249,7 @@ impl Decoder {
     ///
     /// # Errors
     /// As [`Decoder::forward`].
-    pub fn forward_recorded(
+    pub(crate) fn forward_recorded(
         &self,
         tokens: &[u32],
         sequences: usize,

@@ -19,7 +19,7 @@ impl Tokenizer {
     ///
     /// # Errors
     /// Names the file and what is wrong with it.
-    pub fn huggingface(path: &Path) -> Result<Self, LanguageError> {
+    pub(crate) fn huggingface(path: &Path) -> Result<Self, LanguageError> {
         let place = path.display().to_string();
         let bytes = std::fs::read(path)
             .map_err(|source| LanguageError::Read { place: place.clone(), source })?;

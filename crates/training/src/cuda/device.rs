@@ -470,7 +470,7 @@ impl Kernels {
 }
 
 /// Whether an error says that memory ran out.
-pub fn out_of_memory(error: &TrainingError) -> bool {
+pub(crate) fn out_of_memory(error: &TrainingError) -> bool {
     matches!(error, TrainingError::Device(text) if text.starts_with(NO_MEMORY))
 }
 

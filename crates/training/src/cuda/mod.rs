@@ -42,7 +42,7 @@ use elementwise::{Activation, Add};
 use layer::Layer;
 use pooling::{AveragePool, MaxPool};
 
-pub use device::{Buffer, CudaDevice, Kernels, Precision, out_of_memory};
+pub use device::{Buffer, CudaDevice, Kernels, Precision};
 pub use replicas::CudaReplicas;
 
 /// The layer of an operation.

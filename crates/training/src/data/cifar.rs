@@ -17,7 +17,7 @@ const MOST_RECORDS: usize = 1_000_000;
 ///
 /// # Errors
 /// A file that is not whole records, or a label above 9, with its record.
-pub fn read_cifar10(files: &[PathBuf], pixels: &Pixels) -> Result<Dataset, DataError> {
+pub(crate) fn read_cifar10(files: &[PathBuf], pixels: &Pixels) -> Result<Dataset, DataError> {
     let (mut bytes, mut labels) = (Vec::new(), Vec::new());
     let mut provenance = Provenance { name: "cifar-10".to_owned(), ..Provenance::default() };
     for path in files {
@@ -61,7 +61,7 @@ pub fn read_cifar10(files: &[PathBuf], pixels: &Pixels) -> Result<Dataset, DataE
 ///
 /// # Errors
 /// As [`read_cifar10`]; a missing training file.
-pub fn read_cifar10_folder(folder: &Path, pixels: &Pixels) -> Result<Split, DataError> {
+pub(crate) fn read_cifar10_folder(folder: &Path, pixels: &Pixels) -> Result<Split, DataError> {
     let train: Vec<PathBuf> =
         (1..=5).map(|batch| folder.join(format!("data_batch_{batch}.bin"))).collect();
     if let Some(missing) = train.iter().find(|path| !path.is_file()) {

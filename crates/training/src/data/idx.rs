@@ -49,7 +49,7 @@ fn read(path: &Path, dimensions: u8) -> Result<Array, DataError> {
 ///
 /// # Errors
 /// What is wrong with either file, with the record where there is one.
-pub fn read_idx(
+pub(crate) fn read_idx(
     images: &Path,
     labels: &Path,
     classes: usize,
@@ -83,7 +83,11 @@ pub fn read_idx(
 ///
 /// # Errors
 /// As [`read_idx`]; a missing training file.
-pub fn read_idx_folder(folder: &Path, classes: usize, pixels: &Pixels) -> Result<Split, DataError> {
+pub(crate) fn read_idx_folder(
+    folder: &Path,
+    classes: usize,
+    pixels: &Pixels,
+) -> Result<Split, DataError> {
     let part = |prefix: &str| {
         let images = either(folder, &format!("{prefix}-images-idx3-ubyte"))?;
         let labels = either(folder, &format!("{prefix}-labels-idx1-ubyte"))?;

@@ -28,7 +28,7 @@ struct Image {
 ///
 /// # Errors
 /// The file that is not an image of the size of the first, or a folder without images.
-pub fn read_images(folder: &Path, pixels: &Pixels) -> Result<Split, DataError> {
+pub(crate) fn read_images(folder: &Path, pixels: &Pixels) -> Result<Split, DataError> {
     let (train, test) = (folder.join("train"), folder.join("test"));
     if !(train.is_dir() && test.is_dir()) {
         return Ok(Split { train: read_part(folder, None, pixels)?, test: None });

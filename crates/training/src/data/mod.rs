@@ -21,16 +21,10 @@ mod sampling;
 mod sketch;
 mod source;
 
-pub use cifar::{read_cifar10, read_cifar10_folder};
 pub use columns::{Classes, Column};
 pub use csv::{CsvOptions, read_csv};
 pub use error::DataError;
-pub use idx::{read_idx, read_idx_folder};
-#[cfg(feature = "images")]
-pub use images::read_images;
 pub use npy::read_npy;
-#[cfg(feature = "parquet")]
-pub use parquet::read_parquet;
 pub use pixels::Pixels;
 pub use sketch::{Holds, Sketch, SketchedColumn, sketch_csv};
 pub use source::{DataSource, Format};

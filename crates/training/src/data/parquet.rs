@@ -10,7 +10,7 @@ use std::path::Path;
 ///
 /// # Errors
 /// What is wrong with the file, with the row where there is one.
-pub fn read_parquet(
+pub(crate) fn read_parquet(
     path: &Path,
     label: Option<&str>,
     classes: &Classes,

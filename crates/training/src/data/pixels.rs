@@ -26,7 +26,7 @@ impl Pixels {
     }
 
     /// The same of Fashion-MNIST.
-    pub fn fashion_mnist() -> Self {
+    pub(crate) fn fashion_mnist() -> Self {
         Self { mean: vec![0.2860], deviation: vec![0.3530] }
     }
 

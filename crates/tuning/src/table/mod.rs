@@ -16,7 +16,7 @@ use std::path::Path;
 
 /// One training.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Row {
+pub struct TrainingRow {
     pub batch_size: f64,
     pub steps: u64,
     pub learning_rate: f64,
@@ -34,7 +34,7 @@ pub struct Row {
 /// The table, checked: every number is finite and in its range.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct TrainingTable {
-    pub rows: Vec<Row>,
+    pub rows: Vec<TrainingRow>,
     /// Names of the scores, `score_` left out (`score` alone is called `score`).
     pub scores: Vec<String>,
     /// Columns that were not read.
@@ -212,7 +212,7 @@ impl Builder {
                 self.columns.len()
             )));
         }
-        let mut row = Row {
+        let mut row = TrainingRow {
             batch_size: f64::NAN,
             steps: 0,
             learning_rate: f64::NAN,

@@ -14,7 +14,7 @@ use language::grid::{CanaryAudit, Grid, GridDescription};
 use serde_json::json;
 use std::path::Path;
 use training::Device;
-use tuning::regression::{Options, regress};
+use tuning::regression::{RegressionOptions, regress};
 use tuning::selection::{Better, select};
 
 pub(super) const ENTRY: Entry = Entry {
@@ -119,7 +119,7 @@ pub(crate) fn findings(trained: &[Trained]) -> Result<(PaperTable, words::Findin
             name,
             *records,
             &tuning::rank(&groups, "air", 0.95).map_err(fine_tuning)?,
-            &regress(&groups, "air", &Options::default()).map_err(fine_tuning)?,
+            &regress(&groups, "air", &RegressionOptions::default()).map_err(fine_tuning)?,
             &select(&groups, "air", &[], Better::Higher).map_err(fine_tuning)?,
         );
         if verbatim.is_some() {
