@@ -143,21 +143,3 @@ fn balls_and_bins() {
     check("part of an epoch", &thrown(Adjacency::AddRemove, 17), LensName::Composition, &PLAIN);
     check("replaced", &thrown(Adjacency::Substitute, 60), LensName::Composition, &PLAIN);
 }
-
-#[test]
-fn few_steps_with_an_atom() {
-    let drawn = |sampling: Sampling, adjacency: Adjacency| {
-        Run::builder().sampling(sampling).adjacency(adjacency)
-    };
-    let several = [Quantity::Advantage, Quantity::BayesSecurity];
-    let fixed = drawn(Sampling::FixedSize, Adjacency::ZeroOut).dataset_size(4500);
-    let fixed = built(fixed.phase(4.6, 0.168, 2));
-    check("few of a fixed size", &fixed, LensName::Composition, &several);
-    let fixed = drawn(Sampling::FixedSize, Adjacency::Substitute).dataset_size(12_500);
-    let fixed = built(fixed.phase(0.61, 0.008, 54));
-    check("little noise", &fixed, LensName::Composition, &several);
-    let drawing = Drawing { max_batch_size: Some(45), ..Drawing::default() };
-    let cut = drawn(Sampling::TruncatedPoisson, Adjacency::Substitute).dataset_size(10_000);
-    let cut = built(cut.drawing(drawing).phase(1.4, 0.0046, 6));
-    check("few truncated", &cut, LensName::Composition, &several);
-}
