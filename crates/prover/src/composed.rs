@@ -4,6 +4,7 @@ use crate::arithmetic::Ball;
 use crate::contour::{
     Composition, Line, MaskedPlan, Plan, RoughLaw, Zone, log_bound, moment, steepest,
 };
+use crate::few::Few;
 use crate::model::{Model, Order, gaussian};
 use crate::obstacle::{Obstacle, spend};
 use crate::pairs::Part;
@@ -15,6 +16,7 @@ pub struct Contour<const N: usize> {
     /// One step of each phase, in closed form, and how many there are.
     pub(crate) steps: Vec<Model<N>>,
     times: Vec<u64>,
+    few: Option<Few<N>>,
     pub(crate) shelf: Shelf<N>,
 }
 
@@ -28,8 +30,9 @@ const CHEAP: f64 = 4e5;
 impl<const N: usize> Contour<N> {
     pub(crate) fn new(composition: Composition<N>, steps: Vec<(u64, Model<N>)>) -> Self {
         let roughs = composition.laws.iter().map(RoughLaw::new).collect();
-        let (times, steps) = steps.into_iter().unzip();
-        Self { composition, roughs, steps, times, shelf: Shelf::default() }
+        let (times, steps): (_, Vec<_>) = steps.into_iter().unzip();
+        let few = Few::new(&composition, &steps);
+        Self { composition, roughs, steps, times, few, shelf: Shelf::default() }
     }
 
     /// At least delta(0), the total variation: that of the steps together is at most the sum of theirs.
@@ -74,6 +77,12 @@ impl<const N: usize> Contour<N> {
         if let Some(found) = self.shelf.find(t, part, wanted)? {
             return Ok(found);
         }
+        let closed = |few: &Few<N>| few.closed(&self.composition, &self.steps, t, part);
+        if let Some(few) = &self.few
+            && let Some(found) = few.shelf.find(t, part, wanted)?
+        {
+            return Ok(found + closed(few)?);
+        }
         let mut best: Option<Plan> = None;
         let mut obstacle = Obstacle::from("no line through the saddle decays");
         let zones = match part {
@@ -88,7 +97,7 @@ impl<const N: usize> Contour<N> {
             && log < wanted
             && let Some(bound) = self.moment_bound(own, t)
         {
-            let found = convert(own, Ball::up_to(bound.above()), t, part);
+            let found = convert(own, Ball::up_to(bound.above()), t, part, Ball::one());
             if found.is_finite() && enough(found.radius, wanted) {
                 return Ok(found);
             }
@@ -127,6 +136,27 @@ impl<const N: usize> Contour<N> {
                 best = Some(plan);
             }
         }
+        if let Some(few) = &self.few
+            && best.as_ref().is_none_or(|best| best.work > DEAR)
+        {
+            let found = few.plan(&self.composition, (t.to_f64(), part), wanted)?;
+            if let Some(found) = found.filter(|found| {
+                found.plan.work < MOST_WORK
+                    && best.as_ref().is_none_or(|best| found.plan.work < best.work)
+            }) {
+                let plan = &found.plan;
+                if plan.needed_bits() > 64.0 * N as f64 - 4.0 {
+                    obstacle =
+                        Obstacle::Words(format!("{:.0} bits are needed", plan.needed_bits()));
+                } else {
+                    spend(30.0 + 2e-5 * plan.work * (N * N) as f64 / 4.0)?;
+                    let line = Line::of_more(&found)
+                        .ok_or_else(|| Obstacle::Words("a bound could not be computed".into()))?;
+                    self.shelf.say(described("runs of few steps beside the atom, ", &line, plan));
+                    return Ok(few.shelf.put(line, t, part, wanted)? + closed(few)?);
+                }
+            }
+        }
         let mut masked = None;
         if best.as_ref().is_none_or(|best| best.work > DEAR) {
             spend(30.0)?;
@@ -156,14 +186,18 @@ impl<const N: usize> Contour<N> {
             None => Line::new(&self.composition, &self.roughs, plan),
         }
         .ok_or_else(|| Obstacle::Words("a bound could not be computed".into()))?;
-        self.shelf.say(format!(
-            "{}contour Re s = {:e}, spacing {:e}, {} nodes, {} points each",
-            if masked.is_some() { "masked " } else { "" },
-            line.tilt(),
-            plan.spacing,
-            line.nodes(),
-            line.points()
-        ));
+        self.shelf.say(described(if masked.is_some() { "masked " } else { "" }, &line, plan));
         self.shelf.put(line, t, part, wanted)
     }
+}
+
+/// A line, for the record.
+fn described<const N: usize>(what: &str, line: &Line<N>, plan: &Plan) -> String {
+    format!(
+        "{what}contour Re s = {:e}, spacing {:e}, {} nodes, {} points each",
+        line.tilt(),
+        plan.spacing,
+        line.nodes(),
+        line.points()
+    )
 }

@@ -12,6 +12,8 @@ mod chain;
 mod composed;
 pub mod contour;
 mod deltas;
+mod few;
+mod hull;
 mod maximum;
 pub mod model;
 mod mu;

@@ -10,6 +10,7 @@
 //! stopping times show the opposite.
 
 use crate::arithmetic::Ball;
+use crate::hull::Hull;
 use crate::model::{Model, Order};
 use crate::mu;
 use crate::obstacle::{Obstacle, spend};
@@ -211,10 +212,13 @@ pub(crate) fn check<const N: usize>(
     }
     let outcome = match (rate, claim.direction) {
         // The curve of both orders is the hull of all: one line has to be above every one of them.
-        (Some(rate), Direction::Both) if !at_least => by_line(maximum, model, end, rate)?,
-        // All of them together may have more power than each: that it is less has to be shown by one line, too.
+        (Some(rate), Direction::Both) if !at_least => by_line(maximum, model, end, rate)?.0,
+        // All of them together may have more power than each, and that it is less has to be shown by one line, too.
         (Some(rate), Direction::Both) => match by_line(maximum, model, end.next_down(), rate)? {
-            Outcome::Proven => Outcome::Wrong,
+            (Outcome::Proven, _) => Outcome::Wrong,
+            (_, Some(first)) if Hull::new(maximum, first, end, rate)?.is_reached()? => {
+                Outcome::Proven
+            }
             _ => Outcome::Undecided,
         },
         _ => maximum.all(if at_least { Outcome::Wrong } else { Outcome::Proven }, &ask)?,
@@ -248,13 +252,14 @@ fn leakage<const N: usize>(
     Ok(pair.delta(Ball::from_f64(epsilon), order, 0.0, 0.0)?.to_f64())
 }
 
-/// Whether the line with the slope of the worst stopping time's threshold is above all others.
+/// Whether one line is above the curves of all stopping times: that with the slope of the worst one's threshold, or else that with the
+/// slope at which the largest of them is least. The first slope is returned as well, where it was not enough.
 fn by_line<const N: usize>(
     maximum: &Maximum<N>,
     model: &Model<N>,
     end: f64,
     fpr: f64,
-) -> Result<Outcome, Obstacle> {
+) -> Result<(Outcome, Option<f64>), Obstacle> {
     let z = tradeoff::normal_quantile(fpr)?;
     let power = |pair: &Model<N>| match pair {
         Model::HalfLine(pair) => pair.power_above(z).0.to_f64(),
@@ -268,7 +273,22 @@ fn by_line<const N: usize>(
         Model::Gaussian(mu) => (*mu * z - mu.squared().scaled(-1)).to_f64(),
         _ => return Err("the worst stopping time has no threshold".into()),
     };
-    let at = Ball::from_f64(loss);
+    if is_above(maximum, model, loss, end, fpr)? == Outcome::Proven {
+        return Ok((Outcome::Proven, None));
+    }
+    let slope = Hull::new(maximum, loss, end, fpr)?.slope;
+    Ok((is_above(maximum, model, slope, end, fpr)?, Some(loss)))
+}
+
+/// Whether the line of this slope that has the value `end` at `fpr` is above all curves.
+fn is_above<const N: usize>(
+    maximum: &Maximum<N>,
+    model: &Model<N>,
+    slope: f64,
+    end: f64,
+    fpr: f64,
+) -> Result<Outcome, Obstacle> {
+    let at = Ball::from_f64(slope);
     let bound = Ball::from_f64(end) - at.exponential() * Ball::from_f64(fpr);
     let missing = Ball::one() - bound;
     let near_one = bound.to_f64() > 0.9;

@@ -34,6 +34,8 @@ pub enum Model<const N: usize> {
     /// One step of the symmetric profile: p_j with mu_j, and what is left out.
     Folded(Vec<(Ball<N>, Ball<N>)>, Magnitude),
     HalfLine(HalfLine<N>),
+    /// One of which nothing is known but that each of its means is at most that of a pair with no overlap.
+    Unknown,
     /// Pairs with their probabilities; the attacker sees which it is.
     Labelled(Vec<(Ball<N>, Model<N>)>),
     Contour(Box<Contour<N>>),
@@ -130,7 +132,7 @@ impl<const N: usize> Model<N> {
         }
         if let [Drawn { noise, times: 1, draws: Draws::Cut { tau, kept, rate } }] = drawn.as_slice()
         {
-            return Ok(Self::cut(*noise, (*tau, *kept, *rate), adjacency));
+            return Ok(Self::cut(*noise, (*tau, *kept, *rate), adjacency, depth));
         }
         let alone = |phase: &Drawn<N>| {
             let one = Drawn { noise: phase.noise, times: 1, draws: phase.draws.clone() };
@@ -150,6 +152,7 @@ impl<const N: usize> Model<N> {
         noise: f64,
         (tau, kept, rate): (Ball<N>, Ball<N>, Ball<N>),
         adjacency: Adjacency,
+        depth: i64,
     ) -> Self {
         let coins = |noise: Ball<N>, rate: Ball<N>, substitute: bool| {
             let (weights, outside) = (vec![Ball::one() - rate, rate], Magnitude::ZERO);
@@ -167,6 +170,8 @@ impl<const N: usize> Model<N> {
         }
         let substitute = adjacency == Adjacency::Substitute;
         let plain = coins(noise, rate, substitute);
+        // Where it hardly ever happens, `kept` is a quotient of two numbers of which nothing is known.
+        let full = if tau.above() < Magnitude::power_of_two(-depth) { Self::Unknown } else { full };
         Self::Labelled(vec![(Ball::one() - tau, plain), (tau, full)])
     }
 
@@ -218,6 +223,7 @@ impl<const N: usize> Model<N> {
     pub fn path(&self) -> String {
         match self {
             Self::Gaussian(_) => "closed form of a Gaussian pair".into(),
+            Self::Unknown => "nothing is known".into(),
             Self::Mixture(parts) => format!("closed form of {} Gaussian pairs", parts.len()),
             Self::Labelled(parts) => format!("closed form of {} single steps", parts.len()),
             Self::Folded(parts, _) => format!("closed form of {} folded pairs", parts.len()),
@@ -245,6 +251,11 @@ impl<const N: usize> Model<N> {
     ) -> Result<Ball<N>, Obstacle> {
         match self {
             Self::Gaussian(mu) => Ok(gaussian(*mu, t, part)),
+            // (e^y - e^t)_+ and min(e^y, e^t) are at most e^y, which has the mean 1; (e^t - e^y)_+ is at most e^t.
+            Self::Unknown => Ok(match part {
+                Part::Above | Part::Least => Ball::up_to(Ball::<N>::one().above()),
+                Part::Below => Ball::up_to(t.exponential().above()),
+            }),
             Self::Mixture(parts) => Ok(parts
                 .iter()
                 .map(|(weight, mu)| *weight * gaussian(*mu, t, part))
@@ -374,7 +385,7 @@ impl<const N: usize> Model<N> {
     /// Whether both orders have the same profile: Q is the mirror image of P.
     pub fn is_symmetric(&self) -> bool {
         match self {
-            Self::Gaussian(_) | Self::Mixture(_) | Self::Folded(..) => true,
+            Self::Gaussian(_) | Self::Mixture(_) | Self::Folded(..) | Self::Unknown => true,
             Self::HalfLine(pair) => pair.substitute,
             Self::Labelled(parts) => parts.iter().all(|(_, pair)| pair.is_symmetric()),
             Self::Contour(contour) => {

@@ -13,11 +13,12 @@ struct Kept<const N: usize> {
     error: Magnitude,
 }
 
-#[derive(Default)]
 pub(crate) struct Shelf<const N: usize> {
     lines: RefCell<Vec<Kept<N>>>,
     /// What was done last, for the record.
     path: RefCell<String>,
+    /// The transform at 0 and at 1.
+    mass: Ball<N>,
 }
 
 const MOST_LINES: usize = 16;
@@ -27,7 +28,18 @@ pub(crate) fn enough(error: Magnitude, wanted: f64) -> bool {
     (error.order() as f64) * std::f64::consts::LN_2 < wanted + 3.0
 }
 
+impl<const N: usize> Default for Shelf<N> {
+    fn default() -> Self {
+        Self::of_mass(Ball::one())
+    }
+}
+
 impl<const N: usize> Shelf<N> {
+    /// For lines of a measure with this mass, under P as under Q.
+    pub(crate) fn of_mass(mass: Ball<N>) -> Self {
+        Self { lines: RefCell::default(), path: RefCell::default(), mass }
+    }
+
     pub(crate) fn path(&self) -> String {
         self.path.borrow().clone()
     }
@@ -51,7 +63,7 @@ impl<const N: usize> Shelf<N> {
                 continue;
             }
             spend(line.cost())?;
-            let found = convert(line.zone(), line.at(t), t, part);
+            let found = convert(line.zone(), line.at(t), t, part, self.mass);
             if found.is_finite() && (same || enough(found.radius, wanted)) {
                 return Ok(Some(found));
             }
@@ -68,7 +80,7 @@ impl<const N: usize> Shelf<N> {
         wanted: f64,
     ) -> Result<Ball<N>, Obstacle> {
         spend(line.cost())?;
-        let found = convert(line.zone(), line.at(t), t, part);
+        let found = convert(line.zone(), line.at(t), t, part, self.mass);
         let mut lines = self.lines.borrow_mut();
         let error = line.error(t);
         lines.push(Kept { line, wanted, error });
@@ -83,24 +95,26 @@ impl<const N: usize> Shelf<N> {
     }
 }
 
-/// From the mean of a line's zone to the one that is asked for: they differ by 1 and e^t.
+/// From the mean of a line's zone to the one that is asked for: they differ by the mass (1 where the line is that of a whole
+/// run) and by e^t times it.
 pub(crate) fn convert<const N: usize>(
     zone: Zone,
     found: Ball<N>,
     t: Ball<N>,
     part: Part,
+    mass: Ball<N>,
 ) -> Ball<N> {
     let least = |found: Ball<N>| match zone {
-        Zone::Above => Ball::one() - found,
+        Zone::Above => mass - found,
         Zone::Between => found,
-        Zone::Below => t.exponential() - found,
+        Zone::Below => t.exponential() * mass - found,
     };
     match (zone, part) {
         (Zone::Above, Part::Above) | (Zone::Between, Part::Least) | (Zone::Below, Part::Below) => {
             found
         }
         (_, Part::Least) => least(found),
-        (_, Part::Above) => Ball::one() - least(found),
-        (_, Part::Below) => t.exponential() - least(found),
+        (_, Part::Above) => mass - least(found),
+        (_, Part::Below) => t.exponential() * mass - least(found),
     }
 }

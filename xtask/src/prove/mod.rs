@@ -9,7 +9,8 @@
 //!
 //! `--table` sums up all parts into docs/accuracy.md and keeps a short line of each run in docs/data/proofs-seed-S.csv
 //! ([`kept`]); runs that are there are not proven again. `--retry` takes the runs that were not proven, and
-//! that had less time or work or another build than this call gives them; the latest line of a run counts.
+//! that had less time or work or another build than this call gives them; the latest line of a run counts. `--outcome undecided` takes
+//! only those of them that ended so.
 
 mod draw;
 mod kept;
@@ -40,6 +41,8 @@ struct Options {
     seconds: f64,
     only: Option<BTreeSet<u64>>,
     retry: bool,
+    /// The outcome of the runs that are tried again; all but proven ones where it is empty.
+    outcome: String,
     /// The commit that is compiled, and a plus sign where files differ from it.
     build: String,
     out: PathBuf,
@@ -69,6 +72,7 @@ fn options(rest: &[String]) -> Result<Options> {
         seconds: 4.0,
         only: None,
         retry: false,
+        outcome: String::new(),
         build: String::new(),
         out: "target/prove".into(),
     };
@@ -96,6 +100,7 @@ fn options(rest: &[String]) -> Result<Options> {
                 options.only = Some(list);
             }
             "--out" => options.out = number()?.into(),
+            "--outcome" => options.outcome.clone_from(number()?),
             "--build" => options.build.clone_from(number()?),
             "--table" => options.table = true,
             "--retry" => options.retry = true,
@@ -125,7 +130,10 @@ pub fn run(rest: &[String]) -> Result<ExitCode> {
         let asked = options.only.as_ref().is_none_or(|only| only.contains(i));
         let open = match before.get(i) {
             None => !options.retry,
-            Some(line) => options.retry && line.may_gain(limits),
+            Some(line) => {
+                let fits = options.outcome.is_empty() || line.outcome == options.outcome;
+                options.retry && fits && line.may_gain(limits)
+            }
         };
         asked && open
     };

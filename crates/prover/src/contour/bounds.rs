@@ -112,14 +112,14 @@ impl<'a, const N: usize> Lines<'a, N> {
     /// A bound on the integral of the modulus from `from` on, along the line at angle theta, with the factor
     /// e^(-u arg A), for this u and every larger one; one-sided steps only.
     pub(super) fn turned(&self, from: f64, u: Ball<N>, floor: f64) -> Magnitude {
-        let far = self.far();
+        let (far, reach) = (self.far(), self.step.reach);
         let turn = self.theta.over_u64(self.step.records).cosine_sine();
         if self.is_too_wide() {
             return Magnitude::INFINITE;
         }
         let smallest = self.step.cell(6.0);
         let mut sum = Magnitude::ZERO;
-        let mut cells = vec![(from.max(-far), far)];
+        let mut cells = vec![(from.max(-far), far.min(reach))];
         let mut count = 0;
         while let Some((a, b)) = cells.pop() {
             count += 1;
@@ -141,7 +141,8 @@ impl<'a, const N: usize> Lines<'a, N> {
             }
         }
         let inside = sum.times(self.density_factor());
-        inside.plus(self.beyond(0.0)).times(self.off_axis(self.theta).above())
+        let all = if reach <= far { inside } else { inside.plus(self.beyond(0.0)) };
+        all.times(self.off_axis(self.theta).above())
     }
 
     /// At least 1/(s sqrt(2 pi)).
@@ -199,6 +200,63 @@ impl<'a, const N: usize> Lines<'a, N> {
             }
         }
         log.exponential().above()
+    }
+
+    /// At least what lies right of `last`.
+    pub(super) fn right_of(&self, last: f64, floor: f64) -> Magnitude {
+        let (far, reach) = (self.far(), self.step.reach);
+        let inside = self.between(last, far.min(reach), 0.0, floor);
+        if reach <= far { inside } else { inside.plus(self.beyond(0.0)) }
+    }
+
+    /// At least the integral of the modulus along the way up to the line at angle theta at +-x, where outcomes are cut off;
+    /// A has an angle of at least 0 there and B one of at most 0, so e^(-u (arg A - arg B)) is at most 1 for u >= 0.
+    pub(super) fn edge(&self, x: f64) -> Magnitude {
+        if !x.is_finite() {
+            return Magnitude::ZERO;
+        }
+        let length = self.theta.over_u64(self.step.records).over(self.step.inverse_square());
+        let size = self.cell(x, x).exponential() * length * self.off_axis(self.theta);
+        size.above().times(self.density_factor())
+    }
+
+    /// A bound on |M(c + iu)| for this u and every larger one, of a step whose outcomes are cut off on both sides. The path goes up at
+    /// the left end, along the line at angle theta, and down at the right end. On a cell of the line arg A, which rises with x, is at
+    /// least its value at the left end, and -arg B at least its value at the right end.
+    pub(super) fn clipped(&self, u: Ball<N>, floor: f64) -> Magnitude {
+        if self.is_too_wide() {
+            return Magnitude::INFINITE;
+        }
+        let reach = self.step.reach;
+        let turn = self.theta.over_u64(self.step.records).cosine_sine();
+        let angle = |x: f64| {
+            let (up, _) = self.step.complex_logarithms(Ball::from_f64(x), turn);
+            up.im.lower().maximum(Ball::ZERO)
+        };
+        let smallest = self.step.cell(3.0);
+        let (mut sum, mut cells, mut count) = (Magnitude::ZERO, vec![(-reach, reach)], 0);
+        while let Some((a, b)) = cells.pop() {
+            count += 1;
+            if count > 200_000 {
+                return Magnitude::INFINITE;
+            }
+            let middle = 0.5 * (a + b);
+            let mut least = angle(a);
+            if self.step.substitute {
+                least = least + angle(-b);
+            }
+            let log = self.cell(a, b) - u * least;
+            let small = log.upper().to_f64() < floor || b - a <= smallest;
+            if small || middle <= a || middle >= b {
+                let width = Ball::<N>::from_f64(b) - Ball::from_f64(a);
+                sum = sum.plus((log.exponential() * width).above());
+            } else {
+                cells.push((a, middle));
+                cells.push((middle, b));
+            }
+        }
+        let along = sum.times(self.density_factor()).times(self.off_axis(self.theta).above());
+        along.plus(self.edge(reach)).plus(self.edge(-reach))
     }
 
     /// The whole line: cells between, tails beyond.

@@ -15,12 +15,12 @@
 //! The transform is of radix 2 in fixed point. A turn is a product of two tabled ones, off by less than 6 units and 3
 //! radii; a butterfly's product by 3 units more, since moduli stay below 1. Its error reaches an output once, and there
 //! are fewer than M butterflies above an output; 20 units and 8 radii for each are stated. Turns exceed 1 in
-//! modulus by at most their error, which 20 levels do not make noticeable.
+//! modulus by at most their error, which 22 levels do not make noticeable.
 
 use crate::arithmetic::{Ball, Complex, Fixed, Magnitude, Rotor};
 
 /// Longest ring, as a power of two.
-const LONGEST: u32 = 20;
+const LONGEST: u32 = 22;
 /// Work for one point beside its spreading, in rotations: its loss and weight, a turn.
 const POINT: f64 = 600.0;
 

@@ -53,15 +53,32 @@ impl Panels {
 
     /// Panels with an error of about 2^-bits of 1 for |u| <= `most`.
     pub(super) fn new(rough: &Rough, tilt: f64, most: f64, bits: f64) -> Option<Self> {
-        Self::turned(rough, tilt, (most, 0.0), bits)
+        Self::turned(rough, START, tilt, (most, 0.0), bits)
     }
 
-    /// The same on the line at the angle `shift`.
-    fn turned(rough: &Rough, tilt: f64, (most, shift): (f64, f64), bits: f64) -> Option<Self> {
-        let goal = -bits * std::f64::consts::LN_2;
-        let end = rough.half_end(tilt, goal - 8.0);
+    /// The same for the whole line of a step that is cut off on both sides.
+    pub(super) fn clipped(rough: &Rough, tilt: f64, most: f64, bits: f64) -> Option<Self> {
+        Self::turned(rough, -rough.reach(), tilt, (most, 0.0), bits)
+    }
+
+    /// The same from `start` on, on the line at the angle `shift`.
+    fn turned(
+        rough: &Rough,
+        start: f64,
+        tilt: f64,
+        (most, shift): (f64, f64),
+        bits: f64,
+    ) -> Option<Self> {
+        let mut goal = -bits * std::f64::consts::LN_2;
+        let half = start > -rough.reach();
+        if rough.reach().is_finite() {
+            // Relative to what the integral is, where that is large.
+            let size = if half { rough.log_half(tilt) } else { rough.log_moment(tilt) };
+            goal += size.max(0.0);
+        }
+        let end = if half { rough.half_end(tilt, goal - 8.0) } else { rough.reach() };
         let mut list = Vec::new();
-        let (mut a, mut width) = (START, rough.unit());
+        let (mut a, mut width) = (start, rough.unit());
         while a < end {
             let b = (a + width).min(end);
             let ellipses = [1.3, 1.6, 2.0, 2.5, 3.2, 4.5, 6.0, 9.0, 14.0, 25.0, 50.0];
@@ -111,7 +128,7 @@ fn rule<const N: usize>() -> Vec<(Ball<N>, Ball<N>)> {
         .collect()
 }
 
-/// The grid of a half-line at one tilt.
+/// The grid of a half-line at one tilt, or of a step that is cut off on both sides.
 pub(super) fn transform<const N: usize>(
     step: &Step<N>,
     tilt: f64,
@@ -128,20 +145,20 @@ pub(super) fn transform<const N: usize>(
         let (middle, half) = ((a + b).scaled(-1), (b - a).scaled(-1));
         for (node, weight) in &rule {
             let x = middle + half * *node;
-            let (up, _) = step.logarithms(x);
-            let exponent = c * up - (x.squared() * step.inverse_square()).scaled(-1);
+            let (up, down) = step.logarithms(x);
+            let exponent = c * up + (Ball::one() - c) * down
+                - (x.squared() * step.inverse_square()).scaled(-1);
             let mut weight = *weight * half * density * exponent.exponential();
             if !step.mask.is_whole() {
                 weight = weight * step.mask_at(x, (Ball::one(), Ball::ZERO)).re;
             }
             weights.push(Complex::new(weight, Ball::ZERO));
-            losses.push(Complex::new(up, Ball::ZERO));
+            losses.push(Complex::new(up - down, Ball::ZERO));
         }
         error = error.plus(panel_error(step, tilt, (most, 0.0), panel));
     }
     let last = panels.0.last().map_or(START, |panel| panel.b);
-    let line = Lines::new(step, tilt, 0.0, 0.0);
-    let beyond = line.between(last, line.far(), 0.0, floor).plus(line.beyond(0.0));
+    let beyond = Lines::new(step, tilt, 0.0, 0.0).right_of(last, floor);
     Transform::from_points(weights, losses, error.plus(beyond))
 }
 
@@ -157,7 +174,7 @@ fn panel_error<const N: usize>(
     // Outwards: a little more than the semi-axes.
     let (wide, high) =
         (half * 0.5 * (r + 1.0 / r) * 1.000_001, half * 0.5 * (r - 1.0 / r) * 1.000_001);
-    let theta = high / (step.scale * step.scale) * 1.000_001;
+    let theta = high * step.records as f64 / (step.scale * step.scale) * 1.000_001;
     if theta + shift >= 1.5 {
         return Magnitude::INFINITE;
     }
@@ -198,7 +215,18 @@ pub(super) fn tail<const N: usize>(
         up = up.plus((length * (-(height * least)).exponential()).above());
         (from, to) = (to, (1.5 * to).min(theta));
     }
-    across.plus(up.times(level).times(raised))
+    across.plus(up.times(level).times(raised)).plus(lines.edge(step.reach))
+}
+
+/// At least |M(c + iu)| of a step that is cut off on both sides, for this u and every larger one.
+pub(super) fn clipped_tail<const N: usize>(
+    step: &Step<N>,
+    tilt: f64,
+    u: f64,
+    theta: f64,
+    floor: f64,
+) -> Magnitude {
+    Lines::new(step, tilt, theta, 0.0).clipped(Ball::from_f64(u), floor)
 }
 
 /// At least the integral of |N A^(c+iu)| along the line at angle theta, for this u and every larger one.
@@ -210,7 +238,7 @@ fn across<const N: usize>(
     theta: f64,
     bits: f64,
 ) -> Option<Ball<N>> {
-    let panels = Panels::turned(rough, tilt, (0.0, theta), bits)?;
+    let panels = Panels::turned(rough, START, tilt, (0.0, theta), bits)?;
     let rule = rule::<N>();
     let turn = Ball::from_f64(theta).cosine_sine();
     let (c, u) = (Ball::from_f64(tilt), Ball::from_f64(u));
@@ -229,9 +257,8 @@ fn across<const N: usize>(
     let last = panels.0.last().map_or(START, |panel| panel.b);
     let line = Lines::new(step, tilt, theta, 0.0);
     let floor = -(bits + 8.0) * std::f64::consts::LN_2;
-    let beyond = line.between(last, line.far(), 0.0, floor).plus(line.beyond(0.0));
-    let sum = (sum * Transform::density(step)).widened(error.plus(beyond));
-    Some(sum * line.off_axis(line.theta))
+    let sum = (sum * Transform::density(step)).widened(error.plus(line.right_of(last, floor)));
+    Some(sum * line.off_axis(line.theta) + ball(line.edge(step.reach)))
 }
 
 /// At least |J(s) + J(1-s)| for s = c + iu, this u and every larger one.
@@ -380,14 +407,14 @@ impl Rough {
                 end = x + self.scale().max(0.02 * x);
             }
         }
-        end
+        end.min(self.reach())
     }
 
     /// ln of the modulus over the rectangle around a panel's ellipse, times its length.
     fn log_panel(&self, a: f64, b: f64, tilt: f64, (most, shift): (f64, f64), r: f64) -> f64 {
         let (middle, half) = (0.5 * (a + b), 0.5 * (b - a));
         let (wide, high) = (half * 0.5 * (r + 1.0 / r), half * 0.5 * (r - 1.0 / r));
-        let theta = high / (self.scale() * self.scale());
+        let theta = high * self.records() / (self.scale() * self.scale());
         if theta + shift >= 1.49 || !self.mask().allows(theta + shift) {
             return f64::INFINITY;
         }

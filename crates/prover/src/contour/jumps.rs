@@ -20,9 +20,10 @@
 //! where x <= 0 it is high, with no more than this probability. Half-lines and their mirror images are apart, so none is both.
 
 use super::Composition;
-use super::law::{Cut, Law, RoughLaw};
+use super::law::{Cut, Law};
 use super::masked::{and, nearer, power_minus_one};
 use super::plan::short;
+use super::rough_law::RoughLaw;
 use crate::arithmetic::{Ball, Complex, Magnitude};
 
 /// The laws that are needed, for each phase.

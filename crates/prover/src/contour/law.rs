@@ -12,7 +12,7 @@
 use super::bounds::Lines;
 use super::fast;
 use super::half::{self, Panels};
-use super::rough::{Rough, Shape};
+use super::rough_law::{Angles, RoughLaw};
 use super::transform::{Choice, Transform, tail_bound};
 use crate::arithmetic::{Ball, Complex, Magnitude};
 use crate::pairs::{Edge, Factor, Mask, Step};
@@ -88,48 +88,22 @@ fn shallow<const N: usize>(strand: &Strand<N>, low: Cut) -> Vec<Factor<N>> {
     vec![Factor { mirrored: true, ..low.of(strand, false) }]
 }
 
-struct RoughStrand {
-    weight: f64,
-    rough: Rough,
-    half: bool,
-    mirror: Option<Rough>,
-}
-
-impl RoughStrand {
-    fn mirrored(&self) -> &Rough {
-        self.mirror.as_ref().unwrap_or(&self.rough)
-    }
-}
-
-/// A law in doubles.
-pub struct RoughLaw {
-    pub times: f64,
-    atom: f64,
-    strands: Vec<RoughStrand>,
-}
-
-/// Where the integrals of a strand come from.
-pub(super) enum Shapes {
-    Whole(Shape),
-    Half([Shape; 2]),
-}
-
 /// How to sum each strand at one tilt.
 pub(super) struct LawChoice(Vec<StrandChoice>);
 
 enum StrandChoice {
     Whole(Choice),
+    /// Cut off on both sides.
+    Clipped(Panels),
     /// At the tilts c and 1 - c.
     Half([Panels; 2]),
 }
-
-/// Angles of the paths for the nodes left out, two for each strand.
-pub(super) type Angles = Vec<[f64; 2]>;
 
 impl LawChoice {
     pub(super) fn points(&self) -> f64 {
         let points = |choice: &StrandChoice| match choice {
             StrandChoice::Whole(choice) => choice.points(),
+            StrandChoice::Clipped(panels) => panels.points(),
             StrandChoice::Half([one, two]) => one.points() + two.points(),
         };
         self.0.iter().map(points).sum()
@@ -137,19 +111,21 @@ impl LawChoice {
 
     /// Rotations that the nodes cost.
     pub(super) fn work(&self, nodes: usize, bits: f64) -> f64 {
-        let work = |choice: &StrandChoice| match choice {
-            StrandChoice::Whole(choice) => choice.work(nodes, bits),
-            StrandChoice::Half(both) => {
-                both.iter().map(|panels| fast::work(panels.points(), nodes, bits, true)).sum()
+        let (mut work, mut halves) = (0.0, 0.0);
+        for choice in &self.0 {
+            match choice {
+                StrandChoice::Whole(choice) => work += choice.work(nodes, bits),
+                StrandChoice::Clipped(panels) => halves += panels.points(),
+                StrandChoice::Half([one, two]) => halves += one.points() + two.points(),
             }
-        };
-        self.0.iter().map(work).sum()
+        }
+        if halves > 0.0 { work + fast::work(halves, nodes, bits, true) } else { work }
     }
 
     fn whole(&self) -> impl Iterator<Item = &Choice> {
         self.0.iter().filter_map(|choice| match choice {
             StrandChoice::Whole(choice) => Some(choice),
-            StrandChoice::Half(_) => None,
+            _ => None,
         })
     }
 
@@ -184,114 +160,15 @@ impl LawChoice {
                     return Some(StrandChoice::Half([own, mirror]));
                 }
                 let bits = strand.bits(bits);
+                if strand.step.reach.is_finite() {
+                    let panels = Panels::clipped(&rough.rough, tilt, most, bits)?;
+                    return Some(StrandChoice::Clipped(panels));
+                }
                 Choice::new(&rough.rough, &strand.step, tilt, (most, nodes), bits)
                     .map(StrandChoice::Whole)
             })
             .collect::<Option<_>>()
             .map(Self)
-    }
-}
-
-impl RoughLaw {
-    pub fn new<const N: usize>(law: &Law<N>) -> Self {
-        let strand = |strand: &Strand<N>| RoughStrand {
-            weight: strand.weight.to_f64(),
-            rough: Rough::new(&strand.step),
-            half: strand.half,
-            mirror: strand.mirror.as_ref().map(Rough::new),
-        };
-        Self {
-            times: law.times as f64,
-            atom: law.atom.to_f64(),
-            strands: law.strands.iter().map(strand).collect(),
-        }
-    }
-
-    /// The step, where it is all there is.
-    pub(super) fn as_plain(&self) -> Option<&Rough> {
-        match self.strands.as_slice() {
-            [one] if !one.half && self.atom == 0.0 => Some(&one.rough),
-            _ => None,
-        }
-    }
-
-    /// ln M(c).
-    pub fn log_moment(&self, c: f64) -> f64 {
-        if let Some(rough) = self.as_plain() {
-            return rough.log_moment(c);
-        }
-        let part = |strand: &RoughStrand| {
-            strand.weight
-                * if strand.half {
-                    strand.rough.log_half(c).exp() + strand.mirrored().log_half(1.0 - c).exp()
-                } else {
-                    strand.rough.log_moment(c).exp()
-                }
-        };
-        (self.atom + self.strands.iter().map(part).sum::<f64>()).ln()
-    }
-
-    /// The part of the usual angles that the masks allow.
-    pub(super) fn narrow(&self) -> f64 {
-        self.strands.iter().map(|strand| strand.rough.narrow()).fold(1.0, f64::min)
-    }
-
-    /// ln of a bound on |M(c + iu)| and beyond, of middle outcomes.
-    pub(super) fn log_middle(&self, c: f64, u: f64, angle: f64) -> f64 {
-        let part =
-            |strand: &RoughStrand| strand.weight * strand.rough.log_middle(c, u, angle).exp();
-        self.strands.iter().map(part).sum::<f64>().ln()
-    }
-
-    /// What is needed to ask for tails at one tilt.
-    pub(super) fn shapes(&self, c: f64) -> Option<Vec<Shapes>> {
-        self.strands
-            .iter()
-            .map(|strand| {
-                if strand.half {
-                    return strand.rough.halves(c).map(Shapes::Half);
-                }
-                strand.rough.shape(c, 0.0, 0.0, 60.0).map(Shapes::Whole)
-            })
-            .collect()
-    }
-
-    /// ln of a bound on |M(c + iu)| for all u >= `u`, with the angles that give it.
-    pub(super) fn tail(&self, c: f64, u: f64, shapes: &[Shapes]) -> (f64, Angles) {
-        let (mut sum, mut angles) = (self.atom, Vec::new());
-        for (strand, shape) in self.strands.iter().zip(shapes) {
-            match shape {
-                Shapes::Whole(shape) => {
-                    let (angle, log) = strand.rough.best_tail(c, u, shape);
-                    if self.strands.len() == 1 && self.atom == 0.0 {
-                        return (log, vec![[angle, angle]]);
-                    }
-                    sum += strand.weight * log.exp();
-                    angles.push([angle, angle]);
-                }
-                Shapes::Half(shapes) => {
-                    // Both by one angle, where the bound has to be close.
-                    let (angle, joined) = strand.rough.best_joined(shapes, c, u);
-                    let whole = shapes.iter().map(|shape| shape.log_integral.exp()).sum::<f64>();
-                    if joined > 0.5 * whole {
-                        sum += strand.weight * joined;
-                        angles.push([angle; 2]);
-                        continue;
-                    }
-                    let best = |tilt: f64| {
-                        [0.02, 0.08, 0.25, 0.6, 1.0, 1.4]
-                            .map(|angle| (angle, strand.rough.log_half_tail(tilt, u, angle)))
-                            .into_iter()
-                            .fold((0.0, f64::INFINITY), |a, b| if b.1 < a.1 { b } else { a })
-                    };
-                    let (one, two) = (best(c), best(1.0 - c));
-                    let apart = one.1.exp() + two.1.exp();
-                    sum += strand.weight * apart.min(joined);
-                    angles.push(if joined < apart { [angle; 2] } else { [one.0, two.0] });
-                }
-            }
-        }
-        (sum.ln(), angles)
     }
 }
 
@@ -310,47 +187,57 @@ impl<const N: usize> Law<N> {
         bits: f64,
         choice: &LawChoice,
     ) -> Vec<Complex<N>> {
+        let mut all = self.nodes_beside(tilt, du, nodes, bits, choice);
+        for node in &mut all {
+            node.re = node.re + self.atom;
+        }
+        all
+    }
+
+    /// The same without the atom.
+    pub(super) fn nodes_beside(
+        &self,
+        tilt: f64,
+        du: f64,
+        nodes: usize,
+        bits: f64,
+        choice: &LawChoice,
+    ) -> Vec<Complex<N>> {
         let most = du * nodes as f64;
-        let mut all: Option<Vec<Complex<N>>> = None;
-        let mut add = |weight: Ball<N>, found: Vec<Complex<N>>, mirrored: bool| {
-            let turned = |value: Complex<N>| {
-                let value = if mirrored { value.conjugate() } else { value };
-                value.times_real(weight)
-            };
-            match &mut all {
-                None => all = Some(found.into_iter().map(turned).collect()),
-                Some(all) => {
-                    for (sum, value) in all.iter_mut().zip(found) {
-                        *sum = *sum + turned(value);
-                    }
-                }
-            }
-        };
         if let (Some(step), [StrandChoice::Whole(choice)]) = (self.as_plain(), choice.0.as_slice())
         {
             return Transform::new(step, tilt, most, bits, choice).nodes(du, nodes, bits);
         }
+        let mut all = vec![Complex::ZERO; nodes + 1];
+        // All points of half-lines are one sum.
+        let mut points = Transform::from_points(Vec::new(), Vec::new(), Magnitude::ZERO);
         for (strand, choice) in self.strands.iter().zip(&choice.0) {
             let bits = strand.bits(bits);
+            let half = |step: &Step<N>, tilt: f64, panels: &Panels| {
+                half::transform(step, tilt, most, panels, Self::floor(bits))
+            };
             match choice {
                 StrandChoice::Whole(choice) => {
                     let transform = Transform::new(&strand.step, tilt, most, bits, choice);
-                    add(strand.weight, transform.nodes(du, nodes, bits), false);
-                }
-                StrandChoice::Half(panels) => {
-                    let sides = [(&strand.step, tilt), (strand.mirrored(), 1.0 - tilt)];
-                    for (index, (step, tilt)) in sides.into_iter().enumerate() {
-                        let floor = Self::floor(bits);
-                        let transform = half::transform(step, tilt, most, &panels[index], floor);
-                        // A^(1-s) turns the other way.
-                        add(strand.weight, transform.nodes(du, nodes, bits), index == 1);
+                    for (sum, value) in all.iter_mut().zip(transform.nodes(du, nodes, bits)) {
+                        *sum = *sum + value.times_real(strand.weight);
                     }
+                }
+                StrandChoice::Clipped(panels) => {
+                    points.add(strand.weight, half(&strand.step, tilt, panels), false);
+                }
+                StrandChoice::Half([own, mirror]) => {
+                    points.add(strand.weight, half(&strand.step, tilt, own), false);
+                    // A^(1-s) turns the other way.
+                    let other = half(strand.mirrored(), 1.0 - tilt, mirror);
+                    points.add(strand.weight, other, true);
                 }
             }
         }
-        let mut all = all.unwrap_or_else(|| vec![Complex::ZERO; nodes + 1]);
-        for node in &mut all {
-            node.re = node.re + self.atom;
+        if !points.is_empty() {
+            for (sum, value) in all.iter_mut().zip(points.nodes(du, nodes, bits)) {
+                *sum = *sum + value;
+            }
         }
         all
     }
@@ -456,13 +343,21 @@ impl<const N: usize> Law<N> {
 
     /// M(c), to about 2^-bits.
     pub(super) fn real(&self, rough: &RoughLaw, tilt: f64, bits: f64) -> Option<Ball<N>> {
+        Some(self.atom + self.real_beside(rough, tilt, bits)?)
+    }
+
+    /// The same without the atom.
+    pub(super) fn real_beside(&self, rough: &RoughLaw, tilt: f64, bits: f64) -> Option<Ball<N>> {
         let choice = LawChoice::new(rough, self, tilt, (0.0, 0), bits)?;
-        let mut sum = self.atom;
+        let mut sum = Ball::ZERO;
         for (strand, choice) in self.strands.iter().zip(&choice.0) {
             let bits = strand.bits(bits);
             let value = match choice {
                 StrandChoice::Whole(choice) => {
                     Transform::new(&strand.step, tilt, 0.0, bits, choice).real()
+                }
+                StrandChoice::Clipped(panels) => {
+                    half::transform(&strand.step, tilt, 0.0, panels, Self::floor(bits)).real()
                 }
                 StrandChoice::Half([one, two]) => {
                     let floor = Self::floor(bits);
@@ -484,7 +379,20 @@ impl<const N: usize> Law<N> {
         angles: &Angles,
         bits: f64,
     ) -> Option<Ball<N>> {
-        let mut sum = self.atom;
+        let beside = self.tail_beside(rough, tilt, from, angles, bits)?;
+        Some((self.atom + beside).upper())
+    }
+
+    /// The same without the atom.
+    pub(super) fn tail_beside(
+        &self,
+        rough: &RoughLaw,
+        tilt: f64,
+        from: f64,
+        angles: &Angles,
+        bits: f64,
+    ) -> Option<Ball<N>> {
+        let mut sum = Ball::ZERO;
         for ((strand, rough), angles) in self.strands.iter().zip(&rough.strands).zip(angles) {
             let bound = if strand.half {
                 let floor = Self::floor(bits);
@@ -496,6 +404,9 @@ impl<const N: usize> Law<N> {
                     Some(joined) if !apart.is_finite() || joined.is_below(&apart) => joined,
                     _ => apart,
                 }
+            } else if strand.step.reach.is_finite() {
+                let floor = Self::floor(bits);
+                half::ball(half::clipped_tail(&strand.step, tilt, from, angles[0], floor))
             } else {
                 tail_bound(&strand.step, &rough.rough, tilt, from, angles[0], bits)?
             };

@@ -2,9 +2,9 @@
 
 use super::Composition;
 use super::jumps::Jumped;
-use super::law::RoughLaw;
 use super::masked::MaskedPlan;
 use super::plan::{Plan, Zone};
+use super::rough_law::RoughLaw;
 use crate::arithmetic::{Ball, Complex, Float, Magnitude};
 
 pub struct Line<const N: usize> {
@@ -17,7 +17,7 @@ pub struct Line<const N: usize> {
     tail: Magnitude,
     /// (c', M(c')) above and below the tilt.
     alias: [(Ball<N>, Ball<N>); 2],
-    /// (c', product of L(c')^T): what all-low outcomes of a masked line add is at most this e^((1-c')t).
+    /// (c', product of L(c')^T): what all-low outcomes of a masked line add is at most this e^((1-c')t); and so for what else is left out.
     rest: Option<(Ball<N>, Ball<N>)>,
     /// What high outcomes add to a masked line.
     jumped: Option<Jumped<N>>,
@@ -34,7 +34,7 @@ pub(super) struct Site {
 }
 
 impl Site {
-    fn of(plan: &Plan) -> Self {
+    pub(super) fn of(plan: &Plan) -> Self {
         let Plan { zone, tilt, spacing, alias_tilts, .. } = *plan;
         Self { zone, tilt, spacing, alias_tilts }
     }
@@ -133,6 +133,11 @@ impl<const N: usize> Line<N> {
             jumped: None,
             points,
         })
+    }
+
+    /// The line where up to `most` e^((1-cap) t) is left out of the mean of its zone.
+    pub(super) fn and_up_to(self, cap: Ball<N>, most: Ball<N>) -> Self {
+        Self { rest: Some((cap, most)), ..self }
     }
 
     pub fn zone(&self) -> Zone {

@@ -26,8 +26,9 @@
 
 use super::Composition;
 use super::jumps::Jumps;
-use super::law::{Cut, Law, LawChoice, RoughLaw};
+use super::law::{Cut, Law, LawChoice};
 use super::plan::{NODE, Plan, Search, Zone, short};
+use super::rough_law::RoughLaw;
 use crate::arithmetic::{Ball, Complex, Magnitude};
 
 /// Rotations above which a sharper mask may be cheaper.

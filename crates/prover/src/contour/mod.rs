@@ -19,6 +19,7 @@
 
 mod bounds;
 mod fast;
+mod few;
 mod half;
 mod jumps;
 mod law;
@@ -26,13 +27,16 @@ mod line;
 mod masked;
 mod plan;
 mod rough;
+mod rough_law;
 mod thrown;
 mod transform;
 
-pub use law::{Law, RoughLaw, Strand};
+pub use few::{FewPlan, has_atoms, masses, plan as plan_of_more};
+pub use law::{Law, Strand};
 pub use line::{Line, moment};
 pub use masked::MaskedPlan;
 pub use plan::{Plan, Zone, log_bound, steepest};
+pub use rough_law::RoughLaw;
 pub use thrown::{Factor, Thrown};
 
 use crate::arithmetic::normal_tail;

@@ -1,7 +1,8 @@
 //! Where to put the line, how far and how densely to sample it: chosen in doubles, for one threshold.
 
 use super::Composition;
-use super::law::{Angles, LawChoice, RoughLaw};
+use super::law::LawChoice;
+use super::rough_law::{Angles, RoughLaw};
 
 /// Which side of the poles at 0 and 1 the line is on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -196,13 +197,8 @@ impl Plan {
 
     /// The line alone, without its end.
     pub(super) fn line(search: &Search<'_>, zone: Zone, log_error: f64) -> Option<Endless> {
-        let (tilt, log_peak) = saddle(search, zone)?;
-        if !log_peak.is_finite() {
-            return None;
-        }
-        let depth = (log_peak - log_error).max(10.0) + 4.0;
-        let (spacing, alias_tilts) = aliases(search, zone, tilt, log_error)?;
-        Some(Endless { zone, tilt, spacing, alias_tilts, depth })
+        let (tilt, _) = saddle(search, zone)?;
+        Self::at(search, zone, tilt, log_error)
     }
 
     /// The line at `part` of the way from the pole to another one.
@@ -212,9 +208,23 @@ impl Plan {
             Zone::Below => line.tilt * part,
             Zone::Between => return None,
         });
-        let depth = (search.log_integrand(tilt) - log_error).max(10.0) + 4.0;
-        let (spacing, alias_tilts) = aliases(search, line.zone, tilt, log_error)?;
-        Some(Endless { zone: line.zone, tilt, spacing, alias_tilts, depth })
+        Self::at(search, line.zone, tilt, log_error)
+    }
+
+    /// The line at a tilt.
+    pub(super) fn at(
+        search: &Search<'_>,
+        zone: Zone,
+        tilt: f64,
+        log_error: f64,
+    ) -> Option<Endless> {
+        let log_peak = search.log_integrand(tilt);
+        if !log_peak.is_finite() {
+            return None;
+        }
+        let depth = (log_peak - log_error).max(10.0) + 4.0;
+        let (spacing, alias_tilts) = aliases(search, zone, tilt, log_error)?;
+        Some(Endless { zone, tilt, spacing, alias_tilts, depth })
     }
 
     /// Whether longer mantissas would need fewer points.

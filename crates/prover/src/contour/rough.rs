@@ -16,6 +16,8 @@ pub(super) struct Rough {
     place: f64,
     /// The width of cells by which integrals are bounded.
     cell: f64,
+    /// Outcomes beyond this distance from 0 are left out.
+    reach: f64,
 }
 
 /// Beside 1 a smaller term is nothing.
@@ -68,7 +70,12 @@ impl Rough {
             mask: step.rough_mask(),
             place: step.mask_place(),
             cell: step.cell(3.0),
+            reach: step.reach,
         }
+    }
+
+    pub(super) fn reach(&self) -> f64 {
+        self.reach
     }
 
     pub(super) fn scale(&self) -> f64 {
@@ -80,11 +87,19 @@ impl Rough {
         self.log_integrand(x, c, 0.0, 0.0)
     }
 
-    /// ln of a bound on the integrand's modulus over [a, b] and angles up to theta, one-sided.
+    /// ln of a bound on the integrand's modulus over [a, b] and angles up to theta.
     pub(super) fn log_cell(&self, a: f64, b: f64, c: f64, theta: f64, u: f64) -> f64 {
         let (high, share) = self.up(b);
         let kept = 1.0 - (1.0 - theta.cos()) * share;
-        let size = if c >= 0.0 { c * high } else { c * (self.up(a).0 + kept.ln()) };
+        let angle = |share: f64, kept: f64| theta.min(share * theta.sin() / kept);
+        let mut size = if c >= 0.0 { c * high } else { c * (self.up(a).0 + kept.ln()) };
+        size += u * angle(share, kept);
+        if self.substitute {
+            let (high, share) = self.up(-a);
+            let kept = 1.0 - (1.0 - theta.cos()) * share;
+            let log = if c <= 1.0 { high } else { self.up(-b).0 + kept.ln() };
+            size += (1.0 - c) * log + u * angle(share, kept);
+        }
         let nearest = if a > 0.0 {
             a
         } else if b < 0.0 {
@@ -92,7 +107,7 @@ impl Rough {
         } else {
             0.0
         };
-        size + u * theta.min(share * theta.sin() / kept) - 0.5 * (nearest / self.scale).powi(2)
+        size - 0.5 * (nearest / self.scale).powi(2)
     }
 
     /// arg A where the largest angle is theta.
@@ -132,7 +147,7 @@ impl Rough {
         (self.scale / 6.0).min(self.scale * self.scale / fastest)
     }
 
-    fn records(&self) -> f64 {
+    pub(super) fn records(&self) -> f64 {
         (self.log_coefficients.len() - 1) as f64
     }
 
@@ -231,9 +246,14 @@ impl Rough {
             x *= 1.04;
             places.extend([-x, x]);
         }
+        let start = start.max(-self.reach);
         if start.is_finite() {
             places.retain(|x| *x > start);
             places.push(start);
+        }
+        if self.reach.is_finite() {
+            places.retain(|x| *x < self.reach);
+            places.push(self.reach);
         }
         places.sort_by(f64::total_cmp);
         let mut scan: Vec<(f64, f64)> = places.into_iter().map(|x| (x, value(x))).collect();
@@ -287,7 +307,7 @@ impl Rough {
         Some(Shape {
             log_integral: peak + (sum / (self.scale * 2.506_628_274_631)).ln(),
             from: (from - step).max(start),
-            to: to + step,
+            to: (to + step).min(self.reach),
         })
     }
 
@@ -350,6 +370,32 @@ impl Rough {
         let sum: f64 = logs.iter().map(|log| (log - peak).exp()).sum();
         let y = turn * square;
         peak + (sum * step / (self.scale * 2.506_628_274_631)).ln() + 0.5 * (y / self.scale).powi(2)
+    }
+
+    /// ln of the bound on |M(c + iu)| and beyond of a clipped step on the whole line, with the angle that gives the least.
+    pub(super) fn best_clipped(&self, c: f64, u: f64) -> (f64, f64) {
+        let value = |theta: f64| {
+            let points = (24.0 * self.reach / self.scale).clamp(24.0, 4000.0);
+            if spend(self.look() * points).is_err() {
+                return f64::INFINITY;
+            }
+            let step = 2.0 * self.reach / points;
+            let mut sum = 0.0;
+            for i in 0..points as usize {
+                let a = -self.reach + i as f64 * step;
+                let down = if self.substitute { self.angle(-a - step, theta) } else { 0.0 };
+                let turned = u * (self.angle(a, theta) + down);
+                sum += step * (self.log_cell(a, a + step, c, theta, 0.0) - turned).exp();
+            }
+            let y = theta * self.scale * self.scale / self.records();
+            let edge = |x: f64| y * self.log_cell(x, x, c, theta, 0.0).exp();
+            sum += edge(self.reach) + edge(-self.reach);
+            (sum / (self.scale * 2.506_628_274_631)).ln() + 0.5 * (y / self.scale).powi(2)
+        };
+        [0.001, 0.01, 0.05, 0.15, 0.3, 0.5, 0.7, 0.9, 1.1, 1.3]
+            .map(|angle| (angle, value(angle)))
+            .into_iter()
+            .fold((0.0, f64::INFINITY), |a, b| if b.1 < a.1 { b } else { a })
     }
 
     /// The angle that gives the smallest tail, and that tail.

@@ -192,6 +192,18 @@ impl<const N: usize> Transform<N> {
         Self { weights, losses, error, real: true }
     }
 
+    /// Adds points of the real axis with a factor; mirrored, losses have the other sign.
+    pub(super) fn add(&mut self, factor: Ball<N>, other: Self, mirrored: bool) {
+        let loss = |loss: Complex<N>| if mirrored { -loss } else { loss };
+        self.weights.extend(other.weights.into_iter().map(|weight| weight.times_real(factor)));
+        self.losses.extend(other.losses.into_iter().map(loss));
+        self.error = self.error.plus(other.error.times(factor.above()));
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.weights.is_empty()
+    }
+
     /// Points with complex weights, real losses and no error of their own.
     pub(super) fn turned_points(weights: Vec<Complex<N>>, losses: Vec<Complex<N>>) -> Self {
         Self { weights, losses, error: Magnitude::ZERO, real: true }

@@ -24,6 +24,8 @@ pub struct Step<const N: usize> {
     deviation: Ball<N>,
     /// Which outcomes are looked at.
     pub mask: Mask<N>,
+    /// Outcomes beyond this distance from 0 are left out.
+    pub reach: f64,
 }
 
 /// The smallest cell of bounds: a part of the noise and of the length over which the largest term of A grows, and less
@@ -71,7 +73,13 @@ impl<const N: usize> Step<N> {
             inverse_square,
             deviation: noise,
             mask,
+            reach: f64::INFINITY,
         }
+    }
+
+    /// The same step without outcomes beyond this distance from 0.
+    pub fn clipped(&self, reach: f64) -> Self {
+        Self { reach, ..self.clone() }
     }
 
     /// The same step, of whose outcomes only a part is looked at.

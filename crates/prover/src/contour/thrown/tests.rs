@@ -92,7 +92,7 @@ fn lines_in_every_zone() {
         let line = thrown.line::<4>(t, log_error).unwrap();
         let at = Ball::from_f64(t);
         for part in [Part::Above, Part::Least, Part::Below] {
-            let found = convert(line.zone(), line.at(at), at, part);
+            let found = convert(line.zone(), line.at(at), at, part, Ball::one());
             assert!(meets(found, gaussian(mu, at, part)), "{t} {part:?}");
             let wide = found.radius.order() as f64 * std::f64::consts::LN_2;
             assert!(wide < log_error + 3.0, "{t} {part:?}: {wide}");
