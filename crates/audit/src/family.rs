@@ -291,7 +291,7 @@ impl Family {
         if shown.is_some_and(|noise| noise <= violation::EDGE * self.noise_domain().0) {
             return Ok(None);
         }
-        let Some(noise) = violation::allowed_noise(self, rates, shown)? else { return Ok(None) };
+        let Some(noise) = violation::allowed_noise(self, rates)? else { return Ok(None) };
         let pair = self.pair(noise)?;
         let limits = deltas.iter().map(|&delta| {
             if delta <= 0.0 {

@@ -76,30 +76,6 @@ impl ByNoise for From<'_> {
     }
 }
 
-/// A family whose search begins at this noise, which is known to be near.
-struct Beginning<'a> {
-    family: &'a dyn ByNoise,
-    start: f64,
-}
-
-impl ByNoise for Beginning<'_> {
-    fn member(&self, noise: f64) -> Result<Box<dyn Pair>, AuditError> {
-        self.family.member(noise)
-    }
-
-    fn domain(&self) -> (f64, f64) {
-        self.family.domain()
-    }
-
-    fn start(&self, _: f64) -> f64 {
-        self.start
-    }
-
-    fn smallest_loss(&self) -> f64 {
-        self.family.smallest_loss()
-    }
-}
-
 /// Lines under both orders' curves of one noise: 1 - delta, from below, at some slopes.
 pub(crate) struct Certain {
     lines: [Vec<(f64, f64)>; 2],
@@ -138,15 +114,10 @@ impl Certain {
 pub(crate) fn allowed_noise(
     family: &dyn ByNoise,
     points: &[RateBounds],
-    shown: Option<f64>,
 ) -> Result<Option<f64>, AuditError> {
     let (least, most) = family.domain();
     let least = EDGE * least;
-    let from = From { family, least };
-    let violated = match shown {
-        Some(start) => both_orders::least(&Beginning { family: &from, start }, points, ROUGHLY)?,
-        None => both_orders::least(&from, points, ROUGHLY)?,
-    };
+    let violated = both_orders::least(&From { family, least }, points, ROUGHLY)?;
     // Below the smallest violated noise the order that decides it is open.
     let (start, ways) =
         violated.map_or((most, vec![Order::Remove, Order::Add]), |it| (it.noise, vec![it.decides]));
