@@ -25,6 +25,26 @@ pub fn one_run_p_value(canaries: u64, guesses: u64, right: u64, epsilon: f64, de
     (exact + second).min(1.0)
 }
 
+/// Whether the p-value is at most `level`. Where the term of the binomial alone is above it the other one, which takes longer, is not computed.
+pub(super) fn is_rejected(
+    canaries: u64,
+    guesses: u64,
+    right: u64,
+    epsilon: f64,
+    delta: f64,
+    level: f64,
+) -> bool {
+    if right == 0 {
+        return level >= 1.0;
+    }
+    let rate = 1.0 / (1.0 + (-epsilon).exp());
+    let exact = binomial_log_at_least(right, guesses, rate).exp();
+    if exact > level || delta == 0.0 {
+        return exact <= level;
+    }
+    exact + 2.0 * canaries as f64 * delta * largest_average(guesses, right, rate) <= level
+}
+
 /// The two terms of the p-value: that of the binomial, and that of delta.
 pub(super) fn one_run_terms(
     canaries: u64,

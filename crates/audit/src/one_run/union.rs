@@ -32,12 +32,13 @@
 //! A strategy that cannot reach L at error c_k has no v_k and costs nothing: at delta 0, too, a perfect attack is read off
 //! the full set of guesses as if it were the only strategy.
 
-use super::epsilon_delta::one_run_terms;
+use super::epsilon_delta::{is_rejected, one_run_terms};
+use super::one_run_epsilon;
 use super::strategies::{Guesses, Strategy, chains};
-use super::{one_run_epsilon, one_run_p_value};
 use crate::AttackDirection;
 use crate::exact::window;
 use numerics::beta::binomial_log_at_least;
+use numerics::special::inverse_normal_cdf;
 
 /// More canaries are summed over strategies.
 const EXACT: u64 = 20_000;
@@ -113,10 +114,10 @@ fn largest(chains: &[Vec<Guesses>], shares: &Shares, order: f64, delta: f64) -> 
     for (chain, guesses) in chains.iter().enumerate() {
         for (place, one) in guesses.iter().enumerate() {
             let single = shares.of(chain, one, order);
-            let p_value = |epsilon: f64| {
-                one_run_p_value(one.canaries, one.counted(delta), one.right, epsilon, delta)
+            let is_rejected = |epsilon: f64| {
+                is_rejected(one.canaries, one.counted(delta), one.right, epsilon, delta, single)
             };
-            if best.epsilon < 0.0 || (one.right > 0 && p_value(best.epsilon) <= single) {
+            if best.epsilon < 0.0 || (one.right > 0 && is_rejected(best.epsilon)) {
                 let epsilon =
                     one_run_epsilon(one.canaries, one.counted(delta), one.right, single, delta);
                 if epsilon > best.epsilon {
@@ -159,9 +160,24 @@ pub(super) fn together(chains: &[Vec<Guesses>], level: f64, delta: f64) -> Toget
             }
         }
     }
+    // False position on the logarithm of the error, with halved weights (Illinois).
+    let excess = |error: f64| (error.max(f64::MIN_POSITIVE) / level).ln();
+    let (mut below, mut above) = (excess(error(shown)), excess(error(beyond)));
+    let mut last = None;
     while beyond - shown > 1e-7 * (1.0 + beyond) {
-        let middle = 0.5 * (shown + beyond);
-        if error(middle) <= level { shown = middle } else { beyond = middle }
+        let (gap, margin) = (beyond - shown, 3e-8 * (1.0 + beyond));
+        let guess = shown + gap * below / (below - above);
+        let place = if guess.is_finite() { guess } else { shown + 0.5 * gap };
+        let place = place.clamp(shown + margin, beyond - margin);
+        let here = error(place);
+        let shows = here <= level;
+        let weight = if last == Some(shows) { 0.5 } else { 1.0 };
+        if shows {
+            (shown, below, above) = (place, excess(here), weight * above);
+        } else {
+            (beyond, above, below) = (place, excess(here), weight * below);
+        }
+        last = Some(shows);
     }
     Together { epsilon: shown, ..best }
 }
@@ -269,13 +285,35 @@ pub(super) fn perfect(canaries: u64, direction: AttackDirection, level: f64, del
 /// The smallest number of right guesses whose p-value at epsilon is at most `level`.
 fn least_right(canaries: u64, guesses: u64, epsilon: f64, level: f64, delta: f64) -> Option<u64> {
     let rejects = |right: u64| {
-        right > 0
-            && one_run_p_value(canaries, guesses, right, epsilon, delta) <= level * (1.0 + 1e-9)
+        let level = level * (1.0 + 1e-9);
+        right > 0 && is_rejected(canaries, guesses, right, epsilon, delta, level)
     };
     if guesses == 0 || !rejects(guesses) {
         return None;
     }
     let (mut not, mut does) = (0, guesses);
+    // From where a normal law has it, in growing steps.
+    let rate = 1.0 / (1.0 + (-epsilon).exp());
+    let deviation = (guesses as f64 * rate * (1.0 - rate)).sqrt();
+    let likely = guesses as f64 * rate - deviation * inverse_normal_cdf(level.clamp(1e-300, 0.5));
+    let mut place = (likely as u64).clamp(1, guesses);
+    let mut step = (0.02 * deviation).max(1.0) as u64;
+    while does - not > 1 && place > not && place < does {
+        if rejects(place) {
+            does = place;
+            if not > 0 {
+                break;
+            }
+            place = place.saturating_sub(step);
+        } else {
+            not = place;
+            if does < guesses {
+                break;
+            }
+            place += step;
+        }
+        step *= 4;
+    }
     while does - not > 1 {
         let middle = not + (does - not) / 2;
         if rejects(middle) { does = middle } else { not = middle }

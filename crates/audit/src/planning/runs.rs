@@ -161,12 +161,16 @@ fn by_scores(
         let vertices = crate::grid::hull(&scores, 0);
         let Some(vertex) = goal.refuted_by(&joint, &vertices) else { continue };
         shown += 1;
-        // No false positive among n stands for half of one.
-        let rate = (vertices[vertex].false_positives as f64).max(0.5) / count as f64;
-        chosen[points.partition_point(|point| point.0 < rate).min(points.len() - 1)] += 1;
+        chosen[cut_of(points, &vertices[vertex])] += 1;
     }
     let threshold = usual(points, &chosen);
     Needed { count, power: f64::from(shown) / f64::from(trials), threshold, simulated: true }
+}
+
+/// The cut with about these false positives; none stands for half of one.
+fn cut_of(points: &[(f64, f64)], errors: &Errors) -> usize {
+    let rate = (errors.false_positives as f64).max(0.5) / errors.nonmembers as f64;
+    points.partition_point(|point| point.0 < rate).min(points.len() - 1)
 }
 
 /// The exact law of ranks on drawn scores, or on counts between cuts where the scores are many.
@@ -202,8 +206,14 @@ fn by_ranks(
     for _ in 0..trials {
         look();
         let found = if count <= DRAWN {
-            let critical = critical.as_ref();
-            critical.and_then(|it| on_scores(points, it, delta, ways, count, &mut dealer))
+            let Some(scores) = draw_scores(points, count, &mut dealer) else { continue };
+            let by_ranks =
+                critical.as_ref().and_then(|it| on_scores(points, it, delta, ways, &scores));
+            by_ranks.or_else(|| {
+                let vertices = crate::grid::hull(&scores, 0);
+                let vertex = goal.refuted_by(rest.as_ref()?, &vertices)?;
+                Some(cut_of(points, &vertices[vertex]))
+            })
         } else {
             let table = Table::draw(points, 1, count, &mut dealer);
             let by_ranks = critical.as_ref().and_then(|it| on_cuts(&table, it, delta, ways));
@@ -231,21 +241,19 @@ fn on_scores(
     critical: &Critical,
     delta: f64,
     ways: [bool; 2],
-    count: u64,
-    dealer: &mut Dealer,
+    scores: &Scores,
 ) -> Option<usize> {
-    let scores = draw_scores(points, count, dealer)?;
     let depth = critical.depth();
     let seen = [
-        ways[0].then(|| Seen::forward(&scores, depth, delta).best()),
-        ways[1].then(|| Seen::mirror(&scores, depth, delta).best()),
+        ways[0].then(|| Seen::forward(scores, depth, delta).best()),
+        ways[1].then(|| Seen::mirror(scores, depth, delta).best()),
     ];
     let found = seen.into_iter().enumerate().filter_map(|(way, found)| Some((way, found?)));
     let (way, (rank, _)) = found
         .filter(|(_, (_, worth))| *worth >= critical.least())
         .max_by(|a, b| a.1.1.total_cmp(&b.1.1))?;
     let edge = match way {
-        0 => -scores.nonmembers()[count as usize - 1 - rank],
+        0 => -scores.nonmembers()[scores.nonmembers().len() - 1 - rank],
         _ => -scores.members()[rank],
     };
     Some(points.partition_point(|point| point.0 < edge).min(points.len() - 1))
