@@ -216,7 +216,7 @@ impl Family {
     /// Those of the accounting.
     pub(crate) fn noise_above(&self, epsilon: f64, delta: f64) -> Result<Option<f64>, AuditError> {
         let (least, most) = self.noise_domain();
-        let above = |noise: f64| self.is_above(noise, epsilon, delta);
+        let above = |noise: f64| Ok::<_, AuditError>(self.epsilon(noise, delta)? > epsilon);
         let mut noise = least.max(1.0).min(most);
         let mut factor = 1.25;
         let (mut shown, mut open);
@@ -251,26 +251,6 @@ impl Family {
             if above(middle)? { shown = middle } else { open = middle }
         }
         Ok(Some(shown))
-    }
-
-    /// Whether epsilon of the member with this noise is certainly above a value: its delta there is above the asked one, which takes far
-    /// fewer deltas than epsilon itself.
-    fn is_above(&self, noise: f64, epsilon: f64, delta: f64) -> Result<bool, AuditError> {
-        let pair = match self.pair(noise) {
-            Ok(pair) => pair,
-            Err(error) => {
-                violation::unknown::<()>(error)?;
-                return Ok(self.epsilon(noise, delta)? > epsilon);
-            }
-        };
-        for order in [Order::Remove, Order::Add] {
-            match pair.delta(epsilon, order) {
-                Ok(found) if found.lower > delta => return Ok(true),
-                Ok(found) if found.upper <= delta => {}
-                _ => return Ok(self.epsilon(noise, delta)? > epsilon),
-            }
-        }
-        Ok(false)
     }
 
     /// What tests whose error rates are at least `rates` can show at most within the family, at
@@ -363,11 +343,6 @@ impl ByNoise for Family {
         match self {
             Self::Composition { sample_rate, steps } if *sample_rate < 1.0 => {
                 *steps as f64 * (-sample_rate).ln_1p()
-            }
-            Self::Groups { seen: Seen::AllIterates, sample_rate, steps, size }
-                if *sample_rate < 1.0 =>
-            {
-                f64::from(*size) * *steps as f64 * (-sample_rate).ln_1p()
             }
             _ => 0.0,
         }

@@ -9,7 +9,7 @@
 //! convex hull of the observed points, and the grid is found from the least noise that they
 //! violate: the answer of walking the grid from a few dozen values of delta.
 
-use crate::violation::{ACCURACY, From, ROUGHLY, least_noise_of_one_point};
+use crate::violation::{From, least_noise_of_one_point};
 use crate::{AuditError, Errors, Family, RateBounds, Scores};
 
 /// Errors of either kind below which a threshold is not looked at.
@@ -52,20 +52,11 @@ pub fn grid_estimate(
     }
     // Less noise than the end of the grid allows says nothing more.
     let least = family.noise_above(LAST, delta)?.unwrap_or(0.0);
-    let from = From { family, least };
-    let place = |noise: f64| {
-        let steps = (family.epsilon(noise, delta)? - FIRST) / STEP;
-        Ok::<f64, AuditError>(steps.ceil().max(0.0))
-    };
-    let Some(noise) = least_noise_of_one_point(&from, &points, ROUGHLY)? else {
+    let Some(noise) = least_noise_of_one_point(&From { family, least }, &points)? else {
         return Ok(GridEstimate { epsilon: FIRST, beyond_grid: false });
     };
-    let mut steps = place(noise)?;
-    // Most often the grid does not ask for more digits than a rough search has.
-    if noise > from.least && place(noise * (1.0 - 4.0 * ROUGHLY))? != steps {
-        let noise = least_noise_of_one_point(&from, &points, ACCURACY)?.unwrap_or(noise);
-        steps = place(noise)?;
-    }
+    let reached = family.epsilon(noise, delta)?;
+    let steps = ((reached - FIRST) / STEP).ceil().max(0.0);
     let epsilon = ((FIRST + STEP * steps) * 10.0).round() / 10.0;
     Ok(GridEstimate { epsilon: epsilon.min(LAST), beyond_grid: epsilon > LAST })
 }

@@ -29,12 +29,6 @@ pub(crate) fn least_violated_noise<R: Region + ?Sized>(
     least(family, region, ACCURACY)
 }
 
-/// Whether a region is violated in both orders by every member of a family.
-pub(super) fn at_every_noise<R: Region + ?Sized>(family: &dyn ByNoise, region: &R) -> bool {
-    let in_order = |way| Search { family, way, region, accuracy: ACCURACY }.at_every_noise();
-    [Order::Remove, Order::Add].into_iter().all(|way| in_order(way).is_some())
-}
-
 /// As [`least_violated_noise`], to an accuracy. Where that is a rough one, slopes other than those near the best are not looked at once more.
 pub(super) fn least<R: Region + ?Sized>(
     family: &dyn ByNoise,
@@ -50,11 +44,6 @@ pub(super) fn least<R: Region + ?Sized>(
     let mut orders = Vec::new();
     for way in [Order::Remove, Order::Add] {
         let search = Search { family, way, region, accuracy };
-        if let Some(line) = search.at_every_noise() {
-            let visits = vec![Visit { place: least.ln(), line }];
-            orders.push(Followed { search, visits, stage: Stage::Done });
-            continue;
-        }
         match search.first_look(start)? {
             Some(visit) => {
                 orders.push(Followed { search, visits: vec![visit], stage: Stage::Rough })
@@ -146,8 +135,7 @@ impl<R: Region + ?Sized> Followed<'_, R> {
         if known || noise <= least || self.search.accuracy > ACCURACY {
             return Ok(());
         }
-        let slope = self.violated().map_or(0.0, |visit| visit.line.slope);
-        match self.search.others(noise, slope)? {
+        match self.search.visit(noise, Look::All)? {
             Some(line) if line.excess > 0.0 => {
                 self.visits = vec![Visit { place: noise.ln(), line }];
                 if line.excess > HARDLY {
@@ -162,10 +150,7 @@ impl<R: Region + ?Sized> Followed<'_, R> {
 
 /// Both orders by the same steps down to less noise, while both are clearly violated.
 fn down_together<R: Region + ?Sized>(orders: &mut [Followed<'_, R>]) -> Result<(), AuditError> {
-    let clear = |order: &Followed<'_, R>| {
-        order.stage == Stage::Rough && order.visits[0].line.excess > ENOUGH
-    };
-    while orders.iter().all(clear) {
+    while orders.iter().all(|order| order.visits[0].line.excess > ENOUGH) {
         let (here, bottom) = (orders[0].place(), orders[0].search.family.domain().0.ln());
         let stride = |order: &Followed<'_, R>| root_below(&order.visits).unwrap_or(STRIDE);
         let stride = orders.iter().map(stride).fold(STRIDE, f64::min);

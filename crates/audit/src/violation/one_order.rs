@@ -1,11 +1,10 @@
 //! One order of the pair: the best line at a noise, and the noise at which its excess vanishes.
 
 use super::region::Region;
-use super::visits::{Line, Seen, Visit, rise, root_below, top, zero};
+use super::visits::{Line, Visit, rise, root_below, top, zero};
 use super::{ACCURACY, ByNoise, SLOPES, unknown};
 use crate::AuditError;
 use accounting::{Order, Pair};
-use vocabulary::Interval;
 
 /// The search in one order.
 pub(super) struct Search<'a, R: ?Sized> {
@@ -38,8 +37,6 @@ const PILED: f64 = 0.9;
 const BEYOND: f64 = 1.03;
 /// An excess that is not worth another search: less than a ten-thousandth of the noise.
 pub(super) const HARDLY: f64 = 1e-4;
-/// An excess that is so far below 0 that no better slope is expected beyond two of them in a row.
-const FAR: f64 = -0.5;
 /// Noises (as logarithms) between which the best slope does not move.
 const CLOSE: f64 = 4e-3;
 
@@ -76,18 +73,6 @@ impl Look {
 }
 
 impl<R: Region + ?Sized> Search<'_, R> {
-    /// A line that is violated whatever the noise. No loss of the family is below its smallest one: there delta is 0 in the order
-    /// that adds the record, and 1 - e^slope in the other.
-    pub(super) fn at_every_noise(&self) -> Option<Line> {
-        let end = self.family.smallest_loss();
-        let slope = match self.way {
-            Order::Remove => end,
-            Order::Add => -end,
-        };
-        let shown = slope.min(0.0) - self.region.support(slope).0.ln();
-        (end < 0.0 && shown > LITTLE).then(|| Line::new(slope, 1.0))
-    }
-
     /// The best slope at the first noise from `start` on for which the accounting certifies any.
     pub(super) fn first_look(&self, start: f64) -> Result<Option<Visit>, AuditError> {
         let (_, most) = self.family.domain();
@@ -227,72 +212,11 @@ impl<R: Region + ?Sized> Search<'_, R> {
             if !ends || self.accuracy > ACCURACY {
                 return Ok(Some(line));
             }
-            let other = self.elsewhere(pair, line.slope)?;
-            let other = other.map(|other| Line { began: line.began, ..other });
+            let other = self.over_all(pair)?.map(|other| Line { began: line.began, ..other });
             let better = other.filter(|other| other.excess > HARDLY);
             return Ok(Some(better.unwrap_or(Line { whole: true, ..line })));
         }
         self.over_all(pair)
-    }
-
-    /// A violation at hardly less noise than one where slopes near the best one end, if there is one.
-    pub(super) fn others(&self, noise: f64, slope: f64) -> Result<Option<Line>, AuditError> {
-        let pair = match self.family.member(noise) {
-            Ok(pair) => pair,
-            Err(error) => return unknown(error),
-        };
-        let session = pair.session();
-        self.elsewhere(session.as_deref().unwrap_or_else(|| pair.as_ref()), slope)
-    }
-
-    /// The best line at slopes over the whole curve, as far as they can be violated by what is known at others: slopes far from the best
-    /// one take longest.
-    fn elsewhere(&self, pair: &dyn Pair, near: f64) -> Result<Option<Line>, AuditError> {
-        let (low, high) = self.region.slopes();
-        let part = (high - low) / f64::from(SLOPES);
-        let mut seen = Seen::default();
-        let mut best: Option<Line> = None;
-        for side in [-1.0, 1.0] {
-            let beyond = |slope: &f64| (slope - near) * side > 0.05 * part;
-            let spread = (1..SLOPES).map(|step| low + part * f64::from(step)).filter(beyond);
-            let mut slopes: Vec<f64> = spread.collect();
-            slopes.push(near + 0.05 * side * part);
-            slopes.sort_by(|a, b| (a - near).abs().total_cmp(&(b - near).abs()));
-            let mut far = 0;
-            for slope in slopes {
-                let support = self.region.support(slope).0;
-                // Next to the known slope, from where a better one may be reached, all are looked at.
-                let beside = (slope - near).abs() <= part;
-                if !beside && seen.most(slope.exp()) <= support {
-                    continue;
-                }
-                let rest = match pair.one_minus_delta(slope, self.way) {
-                    Ok(rest) => rest,
-                    Err(error) => {
-                        unknown::<()>(error.into())?;
-                        continue;
-                    }
-                };
-                seen.note(slope.exp(), rest);
-                let Some(excess) = self.share(slope, support, rest) else { continue };
-                let known = (slope - near).abs() < 0.1 * part;
-                if (excess > 0.0 || !known) && best.is_none_or(|best| excess > best.excess) {
-                    best = Some(Line::new(slope, excess));
-                    if excess > ENOUGH {
-                        return Ok(best);
-                    }
-                }
-                far = if excess < FAR { far + 1 } else { 0 };
-                if far == 2 {
-                    break;
-                }
-            }
-        }
-        let Some(best) = best else { return Ok(None) };
-        if best.excess < FAR {
-            return Ok(Some(best));
-        }
-        Ok(Some(self.climb(pair, best, 0.5 * part, ENOUGH)?))
     }
 
     /// The best line over the whole curve, or one that is enough.
@@ -374,19 +298,14 @@ impl<R: Region + ?Sized> Search<'_, R> {
     /// Positive when violated; `None` where the region shows nothing or the accounting cannot certify.
     pub(super) fn excess(&self, pair: &dyn Pair, slope: f64) -> Result<Option<f64>, AuditError> {
         let support = self.region.support(slope).0;
-        if slope.min(0.0) - support.ln() < LITTLE {
+        let shown = slope.min(0.0) - support.ln();
+        if shown < LITTLE {
             return Ok(None);
         }
         match pair.one_minus_delta(slope, self.way) {
-            Ok(rest) => Ok(self.share(slope, support, rest)),
+            // Rounding of the support is below 1e-15 of it.
+            Ok(rest) => Ok(Some(((rest.lower.max(1e-300) / support).ln() - 1e-14) / shown)),
             Err(error) => unknown(error.into()),
         }
-    }
-
-    fn share(&self, slope: f64, support: f64, rest: Interval) -> Option<f64> {
-        let shown = slope.min(0.0) - support.ln();
-        // Rounding of the support is below 1e-15 of it.
-        let excess = (rest.lower.max(1e-300) / support).ln() - 1e-14;
-        (shown >= LITTLE).then(|| excess / shown)
     }
 }

@@ -41,67 +41,6 @@ struct Noted {
     least: std::cell::Cell<f64>,
 }
 
-/// What more than the smallest loss of a family shows is violated by every member: the least noise of the domain, without a look at one.
-#[test]
-fn what_no_member_can_show_asks_none() {
-    let family = Family::Composition { sample_rate: 0.1, steps: 2 };
-    let noted = Noted { family, least: std::cell::Cell::new(f64::INFINITY) };
-    // Ratios of 2 both ways, where 1 / 0.81 is the most.
-    let rates = |fpr: f64, fnr: f64| RateBounds {
-        false_positive_upper: fpr,
-        true_negative_lower: 1.0 - fpr,
-        false_negative_upper: fnr,
-        true_positive_lower: 1.0 - fnr,
-    };
-    let leaking = [rates(0.3, 0.3)];
-    let found = least_violated_noise(&noted, &leaking[..]).expect("a search").expect("a noise");
-    assert!((found.noise / noted.domain().0 - 1.0).abs() < 1e-12, "{found:?}");
-    assert_eq!(noted.least.get(), f64::INFINITY);
-    let one = least_noise_of_one_point(&noted, &leaking, ACCURACY).expect("a search");
-    assert_eq!((one, noted.least.get()), (Some(noted.domain().0), f64::INFINITY));
-    // In one order only: the other one is looked at, and an attack that shows less than it could is not refuted everywhere.
-    let [one_way, little] = [[rates(0.001, 0.97)], [rates(0.47, 0.47)]];
-    for points in [one_way, little] {
-        let found = least_violated_noise(&noted, &points[..]).expect("a search");
-        assert!(noted.least.replace(f64::INFINITY) < f64::INFINITY, "{points:?}");
-        let floor = noted.domain().0;
-        assert!(found.is_none_or(|found| found.noise > 1.01 * floor), "{points:?}");
-    }
-}
-
-/// The noise of one point for both orders, beside a walk in small steps over the definition.
-#[test]
-fn the_noise_of_one_point_is_that_of_a_walk() {
-    let family = Family::Composition { sample_rate: 0.5, steps: 4 };
-    let points: Vec<RateBounds> = (1..10)
-        .map(|step| {
-            let fpr = f64::from(step) / 10.0;
-            let fnr = numerics::special::normal_cdf(-inverse_normal_cdf(fpr) - 1.1);
-            RateBounds {
-                false_positive_upper: fpr,
-                true_negative_lower: 1.0 - fpr,
-                false_negative_upper: fnr,
-                true_positive_lower: 1.0 - fnr,
-            }
-        })
-        .collect();
-    let found =
-        least_noise_of_one_point(&family, &points, ACCURACY).expect("a search").expect("a noise");
-    let below = |noise: f64| {
-        let pair = family.pair(noise).expect("a pair");
-        let under = |point: &RateBounds, way| {
-            let curve = pair.fnr(point.false_positive_upper, way).expect("a rate");
-            point.false_negative_upper < curve.lower
-        };
-        points.iter().any(|point| under(point, Order::Remove) && under(point, Order::Add))
-    };
-    assert!(below(found * 1.0001), "{found}");
-    for step in 1..3 {
-        let noise = found * (1.0 - 5e-4 * f64::from(step));
-        assert!(!below(noise), "{found}: {noise} is violated");
-    }
-}
-
 impl ByNoise for Noted {
     fn member(&self, noise: f64) -> Result<Box<dyn Pair>, AuditError> {
         self.least.set(self.least.get().min(noise));

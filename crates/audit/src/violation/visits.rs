@@ -1,7 +1,5 @@
 //! Visits of the search, and where they say that the root is.
 
-use vocabulary::Interval;
-
 /// A slope (as its logarithm) with the excess there, see [`Search::excess`].
 #[derive(Clone, Copy)]
 pub(super) struct Line {
@@ -69,61 +67,4 @@ pub(super) fn top(lines: [Line; 3]) -> Option<f64> {
     let slope = b.slope - 0.5 * (left * p - right * q) / (p - q);
     let (low, high) = (a.slope.min(c.slope), a.slope.max(c.slope));
     (slope > low && slope < high).then_some(slope)
-}
-
-/// 1 - delta at some growths e^l of one noise. As a function of the growth it rises, is concave and is 0 at 0 (it is the mean of
-/// min(p, growth q)), so that a few values bound the others.
-#[derive(Default)]
-pub(super) struct Seen {
-    known: Vec<(f64, Interval)>,
-}
-
-impl Seen {
-    pub(super) fn note(&mut self, growth: f64, rest: Interval) {
-        self.known.push((growth, rest));
-    }
-
-    /// What 1 - delta is at most.
-    pub(super) fn most(&self, growth: f64) -> f64 {
-        let mut most = growth.min(1.0);
-        for (at, rest) in &self.known {
-            // Chords through 0 rise; so does the function.
-            most = most.min(rest.upper * (growth / at).max(1.0));
-            for (before, less) in self.known.iter().filter(|(before, _)| before < at) {
-                let steepest = ((rest.upper - less.lower) / (at - before)).max(0.0);
-                let flattest = ((rest.lower - less.upper) / (at - before)).max(0.0);
-                if growth >= *at {
-                    most = most.min(rest.upper + steepest * (growth - at));
-                }
-                if growth <= *before {
-                    most = most.min(less.upper - flattest * (before - growth));
-                }
-            }
-        }
-        most * (1.0 + 1e-13)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use accounting::{Order, Pair, pairs};
-
-    /// Bounds by some values enclose the others, on both sides and between.
-    #[test]
-    fn known_values_bound_the_others() {
-        let pair = pairs::Gaussian::new(1.3).expect("a pair");
-        let at = |slope: f64| pair.one_minus_delta(slope, Order::Remove).expect("a value");
-        let mut seen = Seen::default();
-        for slope in [-0.4_f64, -0.3, 0.9] {
-            seen.note(slope.exp(), at(slope));
-        }
-        for step in -40..=40 {
-            let slope = 0.1 * f64::from(step);
-            let (most, truth) = (seen.most(slope.exp()), at(slope));
-            assert!(most >= truth.lower, "{slope}: {most} {truth:?}");
-        }
-        // And they say something: by concavity, where the trivial bounds do not.
-        assert!(seen.most((-1.0_f64).exp()) < 0.95 * at(-0.4).lower);
-    }
 }
