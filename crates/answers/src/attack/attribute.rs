@@ -32,7 +32,7 @@ use vocabulary::{
 #[serde(default)]
 pub struct AttributeQuestion {
     /// The training: [run], [data], [model], [optimizer]
-    #[arg(value_name = "RUN.toml")]
+    #[arg(value_name = "RUN.toml", help_heading = Option::<&str>::None)]
     pub file: PathBuf,
     /// Keys that override those of the file.
     #[arg(skip)]

@@ -25,7 +25,7 @@ use vocabulary::{Observe, Problem, Run};
 #[serde(default)]
 pub struct CanariesQuestion {
     /// The fine-tuning, as `train` reads it: [run], [data], [model] kind = "language", [optimizer]
-    #[arg(value_name = "RUN.toml")]
+    #[arg(value_name = "RUN.toml", help_heading = Option::<&str>::None)]
     pub file: PathBuf,
     /// Keys that override those of the file.
     #[arg(skip)]

@@ -66,7 +66,7 @@ pub struct ManyCanariesQuestion {
 #[serde(default)]
 pub struct TrainedTerms {
     /// The training: [run], [data], [model], [optimizer], as `train` reads it
-    #[arg(value_name = "RUN.toml")]
+    #[arg(value_name = "RUN.toml", help_heading = Option::<&str>::None)]
     pub file: PathBuf,
     /// Keys that override those of the file.
     #[arg(skip)]
