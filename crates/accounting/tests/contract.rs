@@ -12,8 +12,8 @@ use accounting::{
     AccountingError, Pair, Questions, Subject, Target, Unknown, account, calibrate, schemes,
 };
 use vocabulary::{
-    Adjacency, Direction, Drawing, FurtherRelease, LensName, Matrix, Phase, Run, RunBuilder,
-    Sampling,
+    Adjacency, Direction, Drawing, FurtherRelease, Interval, LensName, Matrix, Phase, Run,
+    RunBuilder, Sampling,
 };
 
 const DELTA: f64 = 1e-5;
@@ -173,6 +173,58 @@ fn pairs_keep_their_promises() {
     for (name, pair) in pairs() {
         pair_laws::all(&name, pair.as_ref());
     }
+}
+
+/// Delta at a lens's epsilon is on the right side of what was asked, and epsilon at its delta; whatever the lens makes of
+/// the run. The laws of pairs are closer, and bounds and enclosures are no pairs.
+#[test]
+fn epsilon_and_delta_of_a_lens_invert_each_other() {
+    for (name, _, _, view) in views() {
+        for direction in [Direction::Both, Direction::Add, Direction::Remove] {
+            if direction != Direction::Both && !view.has_directions() {
+                continue;
+            }
+            let epsilon = match view.epsilon(DELTA, direction) {
+                Err(AccountingError::Unsupported(_)) => continue,
+                found => found.unwrap(),
+            };
+            if epsilon.upper.is_finite() {
+                let delta = view.delta(epsilon.upper, direction).unwrap();
+                let most = DELTA * (1.0 + 1e-9);
+                assert!(delta.lower <= most, "{name}, {direction:?}: {epsilon:?} {delta:?}");
+            }
+            if epsilon.lower > 0.0 {
+                let delta = view.delta(epsilon.lower, direction).unwrap();
+                let least = DELTA * (1.0 - 1e-9);
+                assert!(delta.upper >= least, "{name}, {direction:?}: {epsilon:?} {delta:?}");
+            }
+        }
+    }
+}
+
+/// The curve of a lens falls, is convex and never above guessing.
+#[test]
+fn the_trade_off_of_a_lens_is_convex() {
+    let mut curves = 0;
+    for (name, _, _, view) in views() {
+        let at = |fpr: f64| match view.fnr(fpr, Direction::Both) {
+            Err(AccountingError::Unsupported(_)) => None,
+            found => Some(found.unwrap_or_else(|error| panic!("{name} at {fpr}: {error}"))),
+        };
+        let (Some(left), Some(middle), Some(right)) = (at(0.02), at(0.21), at(0.4)) else {
+            continue;
+        };
+        curves += 1;
+        let line = 0.5 * (left.upper + right.upper);
+        assert!(middle.lower <= line + 1e-12, "{name}: {middle:?} above {line}");
+        assert!(right.lower <= middle.upper && middle.lower <= left.upper, "{name} rises");
+        assert!(middle.lower <= 0.79 + 1e-12, "{name}: worse than guessing");
+        let power = view.tpr(0.21, Direction::Both).unwrap().map_decreasing(|tpr| 1.0 - tpr);
+        let slack = 8.0 * f64::EPSILON;
+        let (lower, upper) = (power.lower - slack, power.upper + slack);
+        overlap(&name, &middle, &Interval { lower, upper, ..power });
+    }
+    assert!(curves > 60, "only {curves} curves");
 }
 
 /// More noise never leaks more, nor do fewer steps; of the last iterate alone fewer steps may.

@@ -113,6 +113,34 @@ fn more_confidence_never_shows_more() {
     assert!(above >= 80, "only {above} of 120 showed anything");
 }
 
+/// The same of the canaries of one training, for every method and rule that bounds them.
+#[test]
+fn more_confidence_in_one_run_never_shows_more() {
+    let design = Design::OneRun;
+    let (mut above, mut answered) = (0, 0);
+    for seed in 21..24 {
+        let scores = scores(Mechanism::Gaussian { mu: 3.0 }, design, seed);
+        for method in methods(design).filter(|method| method.is_confidence_bound()) {
+            for rule in rules() {
+                let at = |confidence: f64| {
+                    shown(method, analyse(&scores, &plan(design, method, rule, confidence), None))
+                };
+                let found: Vec<f64> =
+                    [0.6, 0.8, 0.9, 0.949, 0.95, 0.951, 0.995].into_iter().filter_map(at).collect();
+                answered += usize::from(!found.is_empty());
+                above += usize::from(found.first().is_some_and(|found| *found > 0.0));
+                for pair in found.windows(2) {
+                    assert!(
+                        pair[1] <= pair[0] * (1.0 + 1e-9),
+                        "{method}, {rule}, {seed}: {found:?}"
+                    );
+                }
+            }
+        }
+    }
+    assert!(answered >= 18 && above >= 9, "{above} of {answered} showed anything");
+}
+
 /// Every finding is a claim in the method's own name: measured with a confidence, or an estimate.
 #[test]
 fn every_method_makes_claims_in_its_own_name() {

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use training::TrainingError;
 use training::cpu::Executor;
 use training::data::Shape;
-use training::model::{ActivationName, ModelDescription, Network, NetworkBuilder};
+use training::model::{ActivationName, Kind, ModelDescription, Network, NetworkBuilder};
 
 const IMAGE: Shape = Shape::Image { height: 7, width: 6, channels: 4 };
 
@@ -132,6 +132,28 @@ fn clipped_sum(
     }
     executor.finish(&mut sum);
     (sum, norms)
+}
+
+/// A new kind of layer has to be named here, and one of the networks has to have it.
+#[test]
+fn every_kind_of_layer_is_in_a_network() {
+    let mut seen = [false; 8];
+    for (_, network) in networks() {
+        for operation in &network.operations {
+            let place = match operation.kind {
+                Kind::Linear(_) => 0,
+                Kind::Relu => 1,
+                Kind::Tanh => 2,
+                Kind::Convolution(_) => 3,
+                Kind::GroupNorm(_) => 4,
+                Kind::MaxPool(_) => 5,
+                Kind::AveragePool(_) => 6,
+                Kind::Add { .. } => 7,
+            };
+            seen[place] = true;
+        }
+    }
+    assert_eq!(seen, [true; 8]);
 }
 
 #[test]
