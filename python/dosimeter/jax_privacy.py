@@ -41,7 +41,7 @@ def from_params(params: DpParams, *, num_updates: int, adjacency: Adjacency | No
     """
     noise = params.noise_multipliers
     if noise is None or not params.is_finite_guarantee:
-        raise Unsupported("the parameters give no finite guarantee")
+        raise Unsupported("jax-privacy says that these parameters bound nothing")
     if not isinstance(noise, (int, float)):
         raise Unsupported("a schedule of noise multipliers is not read; give phases yourself")
     if params.batch_size_scale_schedule is not None:
