@@ -167,6 +167,7 @@ impl Played {
         self.exact = facts.iter().map(fact).collect();
     }
 
+    #[cfg(feature = "language")]
     #[must_use]
     pub(super) fn audited(mut self, audit: Option<&Audit>) -> Self {
         self.audit = audit.cloned();
