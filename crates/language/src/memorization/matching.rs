@@ -41,11 +41,9 @@ pub struct Matching {
 
 impl Matching {
     /// Of the paper's code: `completion.startswith(target)`.
-    pub(crate) const VERBATIM: Self =
-        Self { rule: Rule::Prefix, normalization: Normalization::None };
+    pub const VERBATIM: Self = Self { rule: Rule::Prefix, normalization: Normalization::None };
     /// The attribute as whole words, whatever its case.
-    pub(crate) const ATTRIBUTE: Self =
-        Self { rule: Rule::Words, normalization: Normalization::Case };
+    pub const ATTRIBUTE: Self = Self { rule: Rule::Words, normalization: Normalization::Case };
 
     /// Whether `completion` matches `text`.
     ///
