@@ -344,3 +344,19 @@ pub fn bad_language(error: language::LanguageError) -> Refusal {
         _ => refusal,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What the noise is found for is what a person reads and types again.
+    #[test]
+    fn a_delta_that_nobody_stated_is_the_one_that_is_printed() {
+        for records in [7, 2_560, 26_048, 32_561, 10_000_000] {
+            let (delta, exact) = (usual_delta(records), (records as f64).powf(-1.1));
+            assert!(delta <= exact && delta > 0.999 * exact, "{records}: {delta:e} of {exact:e}");
+            assert_eq!(plain(delta).parse(), Ok(delta), "{records}");
+            assert!(format!("{delta:e}").len() <= "1.086e-5".len(), "{records}: {delta:e}");
+        }
+    }
+}
