@@ -193,7 +193,8 @@ pub(crate) fn check<const N: usize>(
         _ => None,
     };
     if at_least {
-        let score = |pair: &Model<N>| leakage(pair, claim, end, rate);
+        let epsilon = place(claim, end);
+        let score = |pair: &Model<N>| leakage(pair, claim, epsilon, rate);
         let usual = maximum.usual()?.into_iter().map(Ok);
         // The search is made when it is needed.
         for pair in usual.chain(std::iter::once_with(|| maximum.best(&score))) {
@@ -229,11 +230,22 @@ pub(crate) fn check<const N: usize>(
     Ok(Found { outcome, statement, enclosures: Vec::new() })
 }
 
+/// The epsilon where a claim looks.
+fn place(claim: &Claim, end: f64) -> f64 {
+    match claim.quantity {
+        Quantity::Epsilon => end,
+        Quantity::Delta => claim.at.epsilon.unwrap_or(0.0),
+        Quantity::Mu => mu::end_of_curve(end, claim.at.delta.unwrap_or(0.5)),
+        Quantity::AttackAccuracy => claim.at.prior.map_or(0.0, |p| ((1.0 - p) / p).ln().abs()),
+        _ => 0.0,
+    }
+}
+
 /// About how much a pair leaks, where the claim looks: to find the worst stopping time.
 fn leakage<const N: usize>(
     pair: &Model<N>,
     claim: &Claim,
-    end: f64,
+    epsilon: f64,
     rate: Option<f64>,
 ) -> Result<f64, Obstacle> {
     if let (Some(rate), Model::HalfLine(pair), true) =
@@ -241,13 +253,6 @@ fn leakage<const N: usize>(
     {
         return Ok(pair.power_above(tradeoff::normal_quantile(rate)?).0.to_f64());
     }
-    let epsilon = match claim.quantity {
-        Quantity::Epsilon => end,
-        Quantity::Delta => claim.at.epsilon.unwrap_or(0.0),
-        Quantity::Mu => mu::end_of_curve(end, claim.at.delta.unwrap_or(0.5)),
-        Quantity::AttackAccuracy => claim.at.prior.map_or(0.0, |p| ((1.0 - p) / p).ln().abs()),
-        _ => 0.0,
-    };
     let order = if claim.direction == Direction::Add { Order::Add } else { Order::Remove };
     Ok(pair.delta(Ball::from_f64(epsilon), order, 0.0, 0.0)?.to_f64())
 }

@@ -7,6 +7,19 @@
 //! ends. Gaps from 0 to a point where delta is at most d are halved until all are cleared.
 //!
 //! *Lower end*, mu is needed: one epsilon with delta(epsilon) >= d and delta(epsilon) >= G(epsilon).
+//!
+//! **Shifts of one normal law**, P = X + N(0, 1) against Q = N(0, 1), X >= 0, such as last iterates, need one epsilon for both ends.
+//! The best tests are half-lines {x > z} (of removing) and {x < z} (of adding). With F(x) = E Phi(X + x) the Gaussian pair with the same
+//! two error rates at z has the shift m(z) = Phi^-1(F(-z)) + z. Phi's density as a function of Phi, I, is concave, so F' = E I(Phi(X + x))
+//! <= I(F), that is (Phi^-1 F)' <= 1: m rises with z, strictly where X is not constant. So the powers R of removing and those of the Gaussian pair, S,
+//! cross at most once, at a rate a_0: R > S at the rates below it, R < S at those above. Let h(k) be the profile max of R(a) - k a less that of S, whose
+//! derivative is the rate that is best for S less the one for R; both rates fall with k. If h(k_1) > 0, then R's best rate at k_1 lies below a_0. So it does
+//! for every k > k_1, where either S's lies above a_0 and h rises, or it does not and h > 0, since R > S there. Hence
+//!
+//! - of removing, h(k) <= 0 at one k says so of every smaller one: where delta(epsilon) <= d and delta(epsilon) <= G(epsilon), mu covers, and
+//!   where both are strictly so, a smaller mu covers as well;
+//! - of adding, the rates are those of the mirror image, R < S below a_0, and h(1) <= 0 says so of every k > 1. At k = 1 both orders are the
+//!   same, so what covers removing covers adding.
 
 use crate::arithmetic::{Ball, normal_tail};
 use crate::model::{Convexity, Model, Order, gaussian};
@@ -97,23 +110,11 @@ impl<const N: usize> Point<N> {
 /// epsilon at which the Gaussian curve has fallen to d, in doubles; 0 where it starts below.
 fn gaussian_crossing<const N: usize>(mu: Ball<N>, d: f64) -> f64 {
     let value = |epsilon: f64| gaussian(mu, Ball::from_f64(epsilon), Part::Above).to_f64();
-    let (mut low, mut high) = (0.0, 1.0);
-    while value(high) > d && high < 1e9 {
-        low = high;
-        high *= 2.0;
+    let mut most = 1.0;
+    while value(most) > d && most < 1e9 {
+        most *= 2.0;
     }
-    for _ in 0..80 {
-        let middle = 0.5 * (low + high);
-        if value(middle) > d {
-            low = middle
-        } else {
-            high = middle
-        }
-        if high - low < 1e-15 * high {
-            break;
-        }
-    }
-    high
+    crossing(|epsilon| Ok(value(epsilon)), d, most).unwrap_or(most)
 }
 
 /// About where the Gaussian curve of mu has fallen to d.
@@ -186,6 +187,55 @@ fn of_gaussian<const N: usize>(
     })
 }
 
+/// Shifts of one normal law against it: one epsilon tells whether mu covers, or is needed.
+fn of_shifts<const N: usize>(
+    profile: &Profile<'_, N>,
+    (mu, d): (f64, f64),
+    upper: bool,
+) -> Result<Option<Found<N>>, Obstacle> {
+    if !matches!(profile.model, Model::HalfLine(pair) if !pair.substitute) {
+        return Ok(None);
+    }
+    let (ball, target) = (Ball::<N>::from_f64(mu), Ball::from_f64(d));
+    let removing = profile.orders.contains(&Order::Remove);
+    let epsilon = if removing { gaussian_crossing(ball, d) } else { 0.0 };
+    let (delta, rest) = curve(ball, epsilon);
+    let one = Profile { orders: if removing { &[Order::Remove] } else { profile.orders }, ..*profile };
+    let run = one.at(epsilon, (delta, rest))?;
+    // Of adding, a larger epsilon asks for no larger mu, whatever delta is there.
+    let below = |strictly: bool| {
+        let small = !removing
+            || if strictly { run.delta.is_below(&target) } else { run.delta.is_at_most(&target) };
+        small
+            && if strictly {
+                run.delta.is_below(&delta) || rest.is_below(&run.rest)
+            } else {
+                run.is_at_most(&delta, &rest)
+            }
+    };
+    let above = |strictly: bool| {
+        if strictly {
+            run.is_above(&delta, &rest) && target.is_below(&run.delta)
+        } else {
+            run.is_at_least(&delta, &rest) && target.is_at_most(&run.delta)
+        }
+    };
+    let (holds, fails) =
+        if upper { (below(false), above(true)) } else { (above(false), below(true)) };
+    let outcome = match (holds, fails) {
+        (true, _) => Outcome::Proven,
+        (_, true) => Outcome::Wrong,
+        _ => return Ok(None),
+    };
+    Ok(Some(Found {
+        outcome,
+        statement: format!(
+            "shifts of one normal law: delta({epsilon}) against {d} and the Gaussian curve of mu = {mu}"
+        ),
+        points: vec![(format!("delta({epsilon})"), run.delta), ("of the Gaussian".into(), delta)],
+    }))
+}
+
 /// Gaps that may be looked at.
 const MOST_GAPS: usize = 12_000;
 
@@ -229,6 +279,9 @@ pub(crate) fn covers<const N: usize>(
         return Ok(shown(outcome, format!("delta(0) >= {d}")));
     }
     if let Some(found) = of_gaussian(model, mu, d, &at_zero.delta, true) {
+        return Ok(found);
+    }
+    if let Some(found) = of_shifts(&profile, (mu, d), true)? {
         return Ok(found);
     }
     if model.convexity() == Convexity::Unknown {
@@ -317,6 +370,9 @@ pub(crate) fn needs<const N: usize>(
         let at_zero = profile.at(0.0, curve(ball, 0.0))?;
         return of_gaussian(model, mu, d, &at_zero.delta, false)
             .ok_or_else(|| "delta(0) cannot be told from delta".into());
+    }
+    if let Some(found) = of_shifts(&profile, (mu, d), false)? {
+        return Ok(found);
     }
     let rough = Profile { model, orders, bits: 30.0 };
     // The claimed curve ends near the run's: the search starts there.
