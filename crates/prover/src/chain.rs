@@ -31,7 +31,7 @@ pub struct Chain<const N: usize> {
 const SMALLEST: f64 = 1e-9;
 
 impl Order {
-    fn reversed(self) -> Self {
+    pub(crate) fn reversed(self) -> Self {
         match self {
             Self::Remove => Self::Add,
             Self::Add => Self::Remove,
@@ -41,9 +41,9 @@ impl Order {
 
 /// How exactly: 2^-bits of e^log_scale.
 #[derive(Clone, Copy)]
-struct Care {
-    log_scale: f64,
-    bits: f64,
+pub(crate) struct Care {
+    pub(crate) log_scale: f64,
+    pub(crate) bits: f64,
 }
 
 impl<const N: usize> Chain<N> {
@@ -55,9 +55,28 @@ impl<const N: usize> Chain<N> {
         format!("a chain of {} records; {}", self.links.len(), self.pairs[0].path())
     }
 
-    /// Whether the bound is known to be convex on either side of slope 1.
-    pub(crate) fn is_convex(&self) -> bool {
-        self.links.len() <= 2
+    pub(crate) fn records(&self) -> usize {
+        self.links.len()
+    }
+
+    /// What the bound is made of where each record has the part `part` of epsilon: the profiles of all records but the last
+    /// two, and the least bound of these.
+    pub(crate) fn pieces(
+        &self,
+        order: Order,
+        part: f64,
+        care: Care,
+    ) -> Result<Vec<Ball<N>>, Obstacle> {
+        let links = if order == Order::Remove { self.links.clone() } else { self.turned() };
+        let (first, last) = links.split_at(links.len() - 2);
+        let (at, mut care) = (Ball::from_f64(part), care);
+        let mut pieces = Vec::new();
+        for link in first {
+            pieces.push(self.of(*link, at, care)?);
+            care.log_scale -= part;
+        }
+        pieces.push(self.bound(last, at.scaled(1), care)?);
+        Ok(pieces)
     }
 
     fn turned(&self) -> Vec<Link> {

@@ -23,6 +23,7 @@ mod powers;
 mod proof;
 mod prove;
 mod shelf;
+mod slopes;
 mod tradeoff;
 
 pub use obstacle::{Limit, Obstacle};

@@ -17,16 +17,6 @@ pub enum Order {
     Add,
 }
 
-/// What is known of a profile as a function of the slope e^epsilon.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Convexity {
-    /// That of a pair is convex, and falls.
-    Everywhere,
-    /// On either side of slope 1: a chain of two links.
-    Halves,
-    Unknown,
-}
-
 pub enum Model<const N: usize> {
     Gaussian(Ball<N>),
     /// Gaussian pairs with their probabilities; the attacker sees which it is.
@@ -398,12 +388,9 @@ impl<const N: usize> Model<N> {
         }
     }
 
-    pub(crate) fn convexity(&self) -> Convexity {
-        match self {
-            Self::Chain(chain) if chain.is_convex() => Convexity::Halves,
-            Self::Chain(_) => Convexity::Unknown,
-            _ => Convexity::Everywhere,
-        }
+    /// Whether it is that of a pair, whose profile is convex in the slope e^epsilon and falls.
+    pub(crate) fn is_pair(&self) -> bool {
+        !matches!(self, Self::Chain(_))
     }
 
     /// The orders that have to be looked at.

@@ -22,7 +22,7 @@
 //!   same, so what covers removing covers adding.
 
 use crate::arithmetic::{Ball, normal_tail};
-use crate::model::{Convexity, Model, Order, gaussian};
+use crate::model::{Model, Order, gaussian};
 use crate::obstacle::Obstacle;
 use crate::pairs::Part;
 use crate::proof::Outcome;
@@ -200,7 +200,8 @@ fn of_shifts<const N: usize>(
     let removing = profile.orders.contains(&Order::Remove);
     let epsilon = if removing { gaussian_crossing(ball, d) } else { 0.0 };
     let (delta, rest) = curve(ball, epsilon);
-    let one = Profile { orders: if removing { &[Order::Remove] } else { profile.orders }, ..*profile };
+    let one =
+        Profile { orders: if removing { &[Order::Remove] } else { profile.orders }, ..*profile };
     let run = one.at(epsilon, (delta, rest))?;
     // Of adding, a larger epsilon asks for no larger mu, whatever delta is there.
     let below = |strictly: bool| {
@@ -284,7 +285,8 @@ pub(crate) fn covers<const N: usize>(
     if let Some(found) = of_shifts(&profile, (mu, d), true)? {
         return Ok(found);
     }
-    if model.convexity() == Convexity::Unknown {
+    // That of two links is, above slope 1.
+    if matches!(model, Model::Chain(chain) if chain.records() > 2) {
         return Err("the bound of a longer chain is not known to be convex".into());
     }
     // The far end: where the Gaussian curve has fallen to d, the run's profile has to be at most d.

@@ -1,10 +1,11 @@
 //! Powers of tests: true positive rates and reconstruction.
 
 use crate::arithmetic::Ball;
-use crate::model::{Convexity, Model, Order};
+use crate::model::{Model, Order};
 use crate::obstacle::Obstacle;
 use crate::proof::Outcome;
 use crate::prove::{End, Found, compare, enclosure, log_scale, sentence};
+use crate::slopes;
 use crate::tradeoff::{self, Curve, Power};
 use vocabulary::{Claim, Direction};
 
@@ -84,15 +85,35 @@ pub(crate) fn power<const N: usize>(
             enclosures: vec![enclosure("power".into(), &power)],
         });
     }
-    if side == End::Lower && end > 0.9 && model.convexity() == Convexity::Everywhere {
+    if side == End::Lower && end > 0.9 && model.is_pair() {
         for order in model.orders(claim.direction) {
             if let Some(found) = misses_little(model, *order, end, fpr) {
                 return Ok(found);
             }
         }
     }
-    let curve =
-        Curve { model, orders: model.orders(claim.direction), fpr, log_scale: log_scale(end) };
+    let orders = model.orders(claim.direction);
+    // Whether no slope of a chain allows less.
+    let chain_reaches = |end: f64| match model {
+        Model::Chain(chain) => {
+            slopes::reach(chain, orders, (Ball::from_f64(fpr), Ball::from_f64(end)), bits)
+        }
+        _ => Ok(false),
+    };
+    let shown = |outcome: Outcome| Found {
+        outcome,
+        statement: sentence(
+            &format!("the power at {fpr} by every slope"),
+            side == End::Upper,
+            outcome,
+            &end.to_string(),
+        ),
+        enclosures: Vec::new(),
+    };
+    if side == End::Lower && chain_reaches(end)? {
+        return Ok(shown(Outcome::Proven));
+    }
+    let curve = Curve { model, orders, fpr, log_scale: log_scale(end) };
     let end_ball = Ball::from_f64(end);
     let told = |found: &Power<N>| match side {
         End::Upper => (found.upper.is_at_most(&end_ball), end_ball.is_below(&found.lower)),
@@ -101,6 +122,9 @@ pub(crate) fn power<const N: usize>(
     let enough = |found: &Power<N>| matches!(told(found), (true, _) | (_, true));
     let found = curve.power(claim.interval.value, bits, enough)?;
     let (holds, fails) = told(&found);
+    if side == End::Upper && !holds && chain_reaches(end.next_up())? {
+        return Ok(shown(Outcome::Wrong));
+    }
     let outcome = match (holds, fails) {
         (true, _) => Outcome::Proven,
         (_, true) => Outcome::Wrong,

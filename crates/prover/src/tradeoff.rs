@@ -7,7 +7,7 @@
 //! minimum lies between a and c, and a convex function lies above its chords' extensions.
 
 use crate::arithmetic::{Ball, Float, normal_tail};
-use crate::model::{Convexity, Model, Order};
+use crate::model::{Model, Order};
 use crate::obstacle::Obstacle;
 use std::cell::RefCell;
 
@@ -53,20 +53,10 @@ impl<const N: usize> Curve<'_, N> {
         let (left, right) = ((h[0] - h[1]).to_f64(), (h[2] - h[1]).to_f64());
         let vertex = epsilon + 0.5 * gap * (left - right) / (left + right);
         let inside = h[1].is_at_most(&h[0]) && h[1].is_at_most(&h[2]);
-        let convexity = self.model.convexity();
-        let whole = match convexity {
-            Convexity::Everywhere => true,
-            Convexity::Halves => slopes[0] >= 0.0 || slopes[2] <= 0.0,
-            Convexity::Unknown => false,
-        };
-        let lower = if inside && whole {
+        let lower = if inside && self.model.is_pair() {
             let rise = (h[2] - h[1]).over(k[2] - k[1]);
             let fall = (h[1] - h[0]).over(k[1] - k[0]);
-            let here = (h[1] - rise * (k[1] - k[0])).minimum(h[1] + fall * (k[2] - k[1]));
-            match convexity {
-                Convexity::Halves => here.minimum(self.other_half(slopes[0] >= 0.0, bits)?),
-                _ => here,
-            }
+            (h[1] - rise * (k[1] - k[0])).minimum(h[1] + fall * (k[2] - k[1]))
         } else {
             // No slope allows less than the false positive rate itself.
             Ball::from_f64(self.fpr)
@@ -85,38 +75,15 @@ impl<const N: usize> Curve<'_, N> {
             *h = self.line(at, bits)?;
         }
         let (fall, rise) = ((h[1] - h[0]).over(k[1] - k[0]), (h[3] - h[2]).over(k[3] - k[2]));
-        let convexity = self.model.convexity();
-        let whole = match convexity {
-            Convexity::Everywhere => true,
-            Convexity::Halves => slopes[0] >= 0.0 || slopes[3] <= 0.0,
-            Convexity::Unknown => false,
-        };
-        if !whole || !fall.is_negative() || !rise.is_positive() {
+        if !fall.is_negative() || !rise.is_positive() {
             return Ok(None);
         }
         // h_1 + fall (x - k_1) = h_2 - rise (k_2 - x).
         let at = (h[2] - h[1] - rise * (k[2] - k[1])).over(fall - rise);
-        let mut lower = (h[1] + fall * at).lower();
-        if convexity == Convexity::Halves {
-            lower = lower.minimum(self.other_half(slopes[0] >= 0.0, bits)?);
-        }
+        let lower = (h[1] + fall * at).lower();
         let (upper, epsilon) =
             if h[1].to_f64() < h[2].to_f64() { (h[1], left) } else { (h[2], right) };
         Ok(Some(Power { lower, upper, epsilon }))
-    }
-
-    /// At least h on the other side of slope 1, where it is convex as well. With slopes 1, b, c going away from 1 and h(b)
-    /// at least h(1), h does not fall beyond b, and between 1 and b it is above the line through those at b and c.
-    fn other_half(&self, below: bool, bits: f64) -> Result<Ball<N>, Obstacle> {
-        let gap = if below { -0.01 } else { 0.01 };
-        let at = |epsilon: f64| Ball::<N>::from_f64(epsilon).exponential();
-        let (one, two) = (at(gap), at(2.0 * gap));
-        let h = [self.line(0.0, bits)?, self.line(gap, bits)?, self.line(2.0 * gap, bits)?];
-        if !h[0].is_at_most(&h[1]) {
-            return Ok(Ball::from_f64(self.fpr));
-        }
-        let slope = (h[2] - h[1]).over(two - one);
-        Ok(h[1] + slope * (Ball::one() - one))
     }
 
     /// Bounds on the power, as close as they have to be to be `enough`, or as `bits` allow; `power` is about the answer.
@@ -200,6 +167,9 @@ impl<const N: usize> Curve<'_, N> {
             gap = (gap * 0.02).max(4.0 * moved.min(gap * 0.25)).max(1e-11 * (high - low));
         }
         // Closer and closer to a corner, from a little more than where the search ended.
+        if !self.model.is_pair() {
+            return best.ok_or_else(|| "no slope was looked at".into());
+        }
         (left, right) = (2.0 * left - right, 2.0 * right - left);
         for _ in 0..10 {
             let Some(found) = self.corner(left, right, bits)? else { break };
