@@ -410,29 +410,37 @@ pub(crate) fn needs<const N: usize>(
             return Ok(found);
         }
     }
-    let count = 12;
-    let mut best = (0.0, f64::NEG_INFINITY);
-    for i in 0..count {
-        let epsilon = far * f64::from(i) / f64::from(count);
-        let here = excess(epsilon)?;
+    let count = 16;
+    let even = (0..=count).map(|i| far * f64::from(i) / f64::from(count));
+    let mut places: Vec<f64> = even.chain((5..20).map(|i| far * f64::from(-i).exp2())).collect();
+    places.sort_by(f64::total_cmp);
+    let mut best = (0, f64::NEG_INFINITY);
+    for (index, epsilon) in places.iter().enumerate() {
+        let here = excess(*epsilon)?;
         if here > best.1 {
-            best = (epsilon, here);
+            best = (index, here);
         }
     }
-    let mut step = 0.5 * far / f64::from(count);
+    // By golden sections between its neighbours.
+    let ratio = 0.618_033_988_75;
+    let mut left = places[best.0.saturating_sub(1)];
+    let mut right = places[(best.0 + 1).min(places.len() - 1)];
+    let inner = |left: f64, right: f64, part: f64| left + part * (right - left);
+    let (mut one, mut two) = (inner(left, right, 1.0 - ratio), inner(left, right, ratio));
+    let (mut at_one, mut at_two) = (excess(one)?, excess(two)?);
     for _ in 0..40 {
-        for epsilon in [best.0 - step, best.0 + step] {
-            if epsilon > 0.0 && epsilon < far {
-                let here = excess(epsilon)?;
-                if here > best.1 {
-                    best = (epsilon, here);
-                }
-            }
+        if at_one > at_two {
+            (right, two, at_two) = (two, one, at_one);
+            one = inner(left, right, 1.0 - ratio);
+            at_one = excess(one)?;
+        } else {
+            (left, one, at_one) = (one, two, at_two);
+            two = inner(left, right, ratio);
+            at_two = excess(two)?;
         }
-        if let Some(found) = show(best.0)? {
+        if let Some(found) = show(if at_one > at_two { one } else { two })? {
             return Ok(found);
         }
-        step *= 0.6;
     }
     let less = covers(model, orders, mu.next_down(), d, bits)?;
     if less.outcome == Outcome::Proven {

@@ -209,15 +209,35 @@ impl<'a, const N: usize> Lines<'a, N> {
         if reach <= far { inside } else { inside.plus(self.beyond(0.0)) }
     }
 
-    /// At least the integral of the modulus along the way up to the line at angle theta at +-x, where outcomes are cut off;
-    /// A has an angle of at least 0 there and B one of at most 0, so e^(-u (arg A - arg B)) is at most 1 for u >= 0.
-    pub(super) fn edge(&self, x: f64) -> Magnitude {
+    /// At least the integral of the modulus along the way up from x to the line at angle theta, for this u and every larger one. A has an
+    /// angle of at least 0 there and B one of at most 0, and both move away from 0 on the way up: in intervals that grow by half
+    /// e^(-u (arg A - arg B)) is at most its value at the lower end.
+    pub(super) fn edge(&self, x: f64, u: Ball<N>) -> Magnitude {
         if !x.is_finite() {
             return Magnitude::ZERO;
         }
-        let length = self.theta.over_u64(self.step.records).over(self.step.inverse_square());
-        let size = self.cell(x, x).exponential() * length * self.off_axis(self.theta);
-        size.above().times(self.density_factor())
+        let theta = self.theta.to_f64();
+        let (mut sum, mut from, mut to) = (Magnitude::ZERO, 0.0, theta * 1e-9);
+        while from < theta {
+            let fall = (-(u * self.least_angle(x, x, from))).exponential();
+            let length = Ball::<N>::from_f64(to) - Ball::from_f64(from);
+            let length = length.over_u64(self.step.records).over(self.step.inverse_square());
+            sum = sum.plus((length * fall).above());
+            (from, to) = (to, (1.5 * to).min(theta));
+        }
+        let level = self.cell(x, x).exponential().above().times(self.density_factor());
+        sum.times(level).times(self.off_axis(self.theta).above())
+    }
+
+    /// At most arg A - arg B on [a, b] at the angle theta: arg A rises with x, and -arg B falls.
+    fn least_angle(&self, a: f64, b: f64, theta: f64) -> Ball<N> {
+        let turn = Ball::from_f64(theta).over_u64(self.step.records).cosine_sine();
+        let angle = |x: f64| {
+            let (up, _) = self.step.complex_logarithms(Ball::from_f64(x), turn);
+            // It is at least 0, whatever the ball of it says.
+            up.im.lower().maximum(Ball::ZERO)
+        };
+        if self.step.substitute { angle(a) + angle(-b) } else { angle(a) }
     }
 
     /// A bound on |M(c + iu)| for this u and every larger one, of a step whose outcomes are cut off on both sides. The path goes up at
@@ -227,12 +247,7 @@ impl<'a, const N: usize> Lines<'a, N> {
         if self.is_too_wide() {
             return Magnitude::INFINITE;
         }
-        let reach = self.step.reach;
-        let turn = self.theta.over_u64(self.step.records).cosine_sine();
-        let angle = |x: f64| {
-            let (up, _) = self.step.complex_logarithms(Ball::from_f64(x), turn);
-            up.im.lower().maximum(Ball::ZERO)
-        };
+        let (reach, theta) = (self.step.reach, self.theta.to_f64());
         let smallest = self.step.cell(3.0);
         let (mut sum, mut cells, mut count) = (Magnitude::ZERO, vec![(-reach, reach)], 0);
         while let Some((a, b)) = cells.pop() {
@@ -241,11 +256,7 @@ impl<'a, const N: usize> Lines<'a, N> {
                 return Magnitude::INFINITE;
             }
             let middle = 0.5 * (a + b);
-            let mut least = angle(a);
-            if self.step.substitute {
-                least = least + angle(-b);
-            }
-            let log = self.cell(a, b) - u * least;
+            let log = self.cell(a, b) - u * self.least_angle(a, b, theta);
             let small = log.upper().to_f64() < floor || b - a <= smallest;
             if small || middle <= a || middle >= b {
                 let width = Ball::<N>::from_f64(b) - Ball::from_f64(a);
@@ -256,7 +267,7 @@ impl<'a, const N: usize> Lines<'a, N> {
             }
         }
         let along = sum.times(self.density_factor()).times(self.off_axis(self.theta).above());
-        along.plus(self.edge(reach)).plus(self.edge(-reach))
+        along.plus(self.edge(reach, u)).plus(self.edge(-reach, u))
     }
 
     /// The whole line: cells between, tails beyond.

@@ -201,21 +201,7 @@ pub(super) fn tail<const N: usize>(
     let lines = Lines::new(step, tilt, theta, 0.0);
     let height = Ball::from_f64(u);
     let across = lines.turned(START, height, floor);
-    // Up at 1/2, in intervals that grow by half.
-    let level = lines.cell(START, START).exponential().above().times(lines.density_factor());
-    let raised = lines.off_axis(lines.theta).above();
-    let mut up = Magnitude::ZERO;
-    let mut from = 0.0;
-    let mut to = theta * 1e-9;
-    while from < theta {
-        let turn = Ball::<N>::from_f64(from).cosine_sine();
-        let (log, _) = step.complex_logarithms(Ball::from_f64(START), turn);
-        let least = log.im.lower().maximum(Ball::ZERO);
-        let length = (Ball::from_f64(to) - Ball::from_f64(from)).over(step.inverse_square());
-        up = up.plus((length * (-(height * least)).exponential()).above());
-        (from, to) = (to, (1.5 * to).min(theta));
-    }
-    across.plus(up.times(level).times(raised)).plus(lines.edge(step.reach))
+    across.plus(lines.edge(START, height)).plus(lines.edge(step.reach, height))
 }
 
 /// At least |M(c + iu)| of a step that is cut off on both sides, for this u and every larger one.
@@ -258,7 +244,7 @@ fn across<const N: usize>(
     let line = Lines::new(step, tilt, theta, 0.0);
     let floor = -(bits + 8.0) * std::f64::consts::LN_2;
     let sum = (sum * Transform::density(step)).widened(error.plus(line.right_of(last, floor)));
-    Some(sum * line.off_axis(line.theta) + ball(line.edge(step.reach)))
+    Some(sum * line.off_axis(line.theta) + ball(line.edge(step.reach, u)))
 }
 
 /// At least |J(s) + J(1-s)| for s = c + iu, this u and every larger one.
@@ -337,7 +323,7 @@ impl Rough {
                     weight * half * (value(middle - place * half) + value(middle + place * half));
             }
         }
-        Some(sum / (self.scale() * (2.0 * PI).sqrt()))
+        Some((sum + self.edge(self.reach(), tilt, u, theta)) / (self.scale() * (2.0 * PI).sqrt()))
     }
 
     /// The bound of [`joined`] in doubles.

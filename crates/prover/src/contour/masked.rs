@@ -122,7 +122,7 @@ impl<const N: usize> Masked<N> {
     }
 
     /// sum of T |D| / (L + D)(c) at u and beyond, in doubles.
-    fn rough_tail(&self, moments: &[f64], c: f64, u: f64, angle: f64) -> f64 {
+    fn rough_tail(&self, moments: &[f64], c: f64, u: f64, angle: (f64, f64)) -> f64 {
         let sum = |middle: &RoughLaw, moment: &f64| {
             middle.times * (middle.log_middle(c, u, angle) - moment).exp()
         };
@@ -251,8 +251,9 @@ impl<const N: usize> MaskedPlan<N> {
         let mut best: Option<(f64, f64)> = None;
         let narrow = masked.middle_roughs.iter().map(RoughLaw::narrow).fold(1.0, f64::min);
         for angle in [0.15, 0.3, 0.6, 0.9, 1.2, 1.4].map(|angle| narrow * angle) {
+            let path = (angle, (level - log_error).max(40.0) + 40.0);
             let enough = |u: f64| {
-                level + masked.rough_tail(&moments, c, u, angle).ln() - u.ln() < log_error - 1.0
+                level + masked.rough_tail(&moments, c, u, path).ln() - u.ln() < log_error - 1.0
             };
             let mut high = 4.0;
             while !enough(high) && high < 4e8 {

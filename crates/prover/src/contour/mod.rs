@@ -35,7 +35,7 @@ pub use few::{FewPlan, has_atoms, masses, plan as plan_of_more};
 pub use law::{Law, Strand};
 pub use line::{Line, moment};
 pub use masked::MaskedPlan;
-pub use plan::{Plan, Zone, log_bound, steepest};
+pub use plan::{Plan, Zone, log_bound, short, steepest};
 pub use rough_law::RoughLaw;
 pub use thrown::{Factor, Thrown};
 

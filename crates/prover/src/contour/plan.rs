@@ -135,7 +135,7 @@ fn tilt(zone: Zone, v: f64) -> f64 {
 }
 
 /// A double near c with so few bits that 1 - c is one too: mirror images have the tilt 1 - c.
-pub(super) fn short(c: f64) -> f64 {
+pub fn short(c: f64) -> f64 {
     let power = 44.0 - c.abs().max(64.0).log2().ceil() + 6.0;
     (c * power.exp2()).round() / power.exp2()
 }

@@ -237,7 +237,9 @@ impl Rough {
         let k = self.records();
         let step = self.step();
         let core = self.scale * (2.0 * depth).sqrt() + 4.0 * self.scale;
-        let far = (c.abs() + (1.0 - c).abs()) * k + core + self.place;
+        // Growth with u may pull it further, where angles are no longer small.
+        let pulled = self.scale * (4.0 * u * theta).sqrt();
+        let far = (c.abs() + (1.0 - c).abs()) * k + core + self.place + pulled;
         let value = |x: f64| self.log_integrand(x, c, theta, u);
         // The tilt may pull a part of the mass far out: look for it with growing strides.
         let mut places: Vec<f64> = (-16..=16).map(|i| core * f64::from(i) / 16.0).collect();
@@ -350,9 +352,10 @@ impl Rough {
         peak + (sum * step / (self.scale * 2.506_628_274_631)).ln() + 0.5 * (y / self.scale).powi(2)
     }
 
-    /// ln of the bound on a masked transform at u and beyond, with the path moved by the angle `theta`.
-    pub(super) fn log_middle(&self, c: f64, u: f64, theta: f64) -> f64 {
-        let Some(shape) = self.shape(c, theta, 0.0, 80.0) else { return f64::INFINITY };
+    /// ln of the bound on a masked transform at u and beyond, with the path moved by the angle `theta`; what is left of it may be as
+    /// far as `depth` below its peak at 0.
+    pub(super) fn log_middle(&self, c: f64, u: f64, (theta, depth): (f64, f64)) -> f64 {
+        let Some(shape) = self.shape(c, theta, 0.0, depth) else { return f64::INFINITY };
         let square = self.scale * self.scale;
         let turn = theta / self.records();
         let step = cell(self.scale, self.records(), 6.0, &self.mask);
@@ -388,14 +391,28 @@ impl Rough {
                 sum += step * (self.log_cell(a, a + step, c, theta, 0.0) - turned).exp();
             }
             let y = theta * self.scale * self.scale / self.records();
-            let edge = |x: f64| y * self.log_cell(x, x, c, theta, 0.0).exp();
-            sum += edge(self.reach) + edge(-self.reach);
+            sum += self.edge(self.reach, c, u, theta) + self.edge(-self.reach, c, u, theta);
             (sum / (self.scale * 2.506_628_274_631)).ln() + 0.5 * (y / self.scale).powi(2)
         };
         [0.001, 0.01, 0.05, 0.15, 0.3, 0.5, 0.7, 0.9, 1.1, 1.3]
             .map(|angle| (angle, value(angle)))
             .into_iter()
             .fold((0.0, f64::INFINITY), |a, b| if b.1 < a.1 { b } else { a })
+    }
+
+    /// [`super::bounds::Lines::edge`] in doubles, without the growth off the axis and 1/(s sqrt(2 pi)).
+    pub(super) fn edge(&self, x: f64, c: f64, u: f64, theta: f64) -> f64 {
+        if !x.is_finite() {
+            return 0.0;
+        }
+        let (mut sum, mut from, mut to) = (0.0, 0.0, theta * 1e-9);
+        while from < theta {
+            let other = if self.substitute { self.angle(-x, from) } else { 0.0 };
+            sum += (to - from) * (-u * (self.angle(x, from) + other)).exp();
+            (from, to) = (to, (1.5 * to).min(theta));
+        }
+        let unit = self.scale * self.scale / self.records();
+        sum * unit * self.log_cell(x, x, c, theta, 0.0).exp()
     }
 
     /// The angle that gives the smallest tail, and that tail.

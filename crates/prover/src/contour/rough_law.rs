@@ -87,7 +87,7 @@ impl RoughLaw {
     }
 
     /// ln of a bound on |M(c + iu)| and beyond, of middle outcomes.
-    pub(super) fn log_middle(&self, c: f64, u: f64, angle: f64) -> f64 {
+    pub(super) fn log_middle(&self, c: f64, u: f64, angle: (f64, f64)) -> f64 {
         let part =
             |strand: &RoughStrand| strand.weight * strand.rough.log_middle(c, u, angle).exp();
         self.strands.iter().map(part).sum::<f64>().ln()
