@@ -21,8 +21,9 @@ fn with(claim: &Claim, lower: f64, upper: f64) -> Claim {
     moved
 }
 
-/// Claims of one lens, each with its ends moved. The value says where to look and stays.
-fn check(name: &str, run: &Run, lens: LensName, quantities: &[Quantity]) {
+/// Claims of one lens, each with its ends moved, the value says where to look and stays; and how the ends were proven.
+fn check(name: &str, run: &Run, lens: LensName, quantities: &[Quantity]) -> String {
+    let mut routes = String::new();
     let questions = Questions {
         lenses: vec![lens],
         quantities: quantities.to_vec(),
@@ -42,6 +43,9 @@ fn check(name: &str, run: &Run, lens: LensName, quantities: &[Quantity]) {
         let ends = claim.interval;
         let proof = prove_within(run, claim, LIMIT);
         assert_eq!(proof.outcome, Outcome::Proven, "{label}: {proof:?}");
+        for end in [&proof.lower, &proof.upper] {
+            routes.push_str(&format!("{}; {}\n", end.statement, end.path));
+        }
         let width = (ends.upper - ends.lower).max(8.0 * f64::EPSILON * ends.upper);
         if ends.upper == 0.0 {
             // No outcome leaks that much: 0 is the truth.
@@ -61,6 +65,7 @@ fn check(name: &str, run: &Run, lens: LensName, quantities: &[Quantity]) {
         let lower = ask(high, 2.0 * high).lower;
         assert_eq!(lower.outcome, Outcome::Wrong, "{label}, lower end {high}: {lower:?}");
     }
+    routes
 }
 
 const PLAIN: [Quantity; 5] = [
@@ -85,7 +90,8 @@ const ALL: [Quantity; 8] = [
 fn coins_and_gaussians() {
     let poisson = built(Run::builder().phase(1.1, 0.02, 300));
     check("Poisson", &poisson, LensName::Composition, &ALL);
-    check("last iterate", &poisson, LensName::LastIterate, &ALL);
+    let routes = check("last iterate", &poisson, LensName::LastIterate, &ALL);
+    assert!(routes.contains("shifts of one normal law"), "{routes}");
     check("full batch", &poisson, LensName::FullBatch, &ALL);
     let phases = built(Run::builder().phase(2.0, 1.0, 3).phase(1.5, 0.05, 100).group_size(2));
     check("phases of a group", &phases, LensName::Composition, &PLAIN);
@@ -101,6 +107,35 @@ fn coins_and_gaussians() {
 fn stopping_times() {
     let run = built(Run::builder().phase(3.0, 0.1, 400));
     check("maximum", &run, LensName::LastIterateMax, &PLAIN);
+    let routes = check("mu of the maximum", &run, LensName::LastIterateMax, &[Quantity::Mu]);
+    assert!(routes.contains("shifts of one normal law"), "{routes}");
+    // No stopping time alone has the power of all of them.
+    let run = built(Run::builder().phase(0.5, 0.3, 3));
+    let powers = [Quantity::Tpr, Quantity::Reconstruction];
+    let routes = check("hull", &run, LensName::LastIterateMax, &powers);
+    assert!(routes.contains("of every stopping time together"), "{routes}");
+}
+
+#[test]
+fn few_steps_with_an_atom() {
+    let fixed = Run::builder().sampling(Sampling::FixedSize).dataset_size(1000);
+    let fixed = fixed.adjacency(Adjacency::Substitute).phase(9.0, 0.02, 2);
+    let quantities = [Quantity::Advantage, Quantity::BayesSecurity];
+    let routes = check("few steps", &built(fixed), LensName::Composition, &quantities);
+    assert!(routes.contains("runs of few steps beside the atom"), "{routes}");
+}
+
+#[test]
+fn powers_of_chains() {
+    let powers = [Quantity::Tpr, Quantity::Reconstruction];
+    let chain = |adjacency: Adjacency, group: u32| {
+        let run = Run::builder().sampling(Sampling::BallsAndBins).adjacency(adjacency);
+        let run = built(run.group_size(group).phase(1.5, 0.05, 1));
+        check("powers of a chain", &run, LensName::Composition, &powers)
+    };
+    for routes in [chain(Adjacency::Substitute, 1), chain(Adjacency::ZeroOut, 3)] {
+        assert!(routes.contains("by every slope"), "{routes}");
+    }
 }
 
 #[test]

@@ -6,7 +6,7 @@ use crate::contour::{
 };
 use crate::few::Few;
 use crate::model::{Model, Order, gaussian};
-use crate::obstacle::{Obstacle, spend};
+use crate::obstacle::{Obstacle, left, spend};
 use crate::pairs::Part;
 use crate::shelf::{Shelf, convert, enough};
 
@@ -20,8 +20,10 @@ pub struct Contour<const N: usize> {
     pub(crate) shelf: Shelf<N>,
 }
 
-/// Rotations beyond which a line is not worth its time: some seconds.
-const MOST_WORK: f64 = 3e8;
+/// Rotations that a line may take in any case, some seconds, and those beyond which none is worth its time.
+const MOST_WORK: [f64; 2] = [3e8, 2e9];
+/// Units of work for each rotation with the shortest mantissas: some twenty nanoseconds.
+const ROTATION: f64 = 2e-5;
 /// Rotations above which a split into low and middle outcomes may be cheaper.
 const DEAR: f64 = 1e7;
 /// Rotations below which no other zone is looked at.
@@ -94,6 +96,9 @@ impl<const N: usize> Contour<N> {
         {
             return Ok(found + closed(few)?);
         }
+        // No line takes more than a part of what is left.
+        let words = (N * N) as f64 / 4.0;
+        let most_work = (0.4 * left() / (ROTATION * words)).clamp(MOST_WORK[0], MOST_WORK[1]);
         let mut best: Option<Plan> = None;
         let mut obstacle = Obstacle::from("no line through the saddle decays");
         let zones = match part {
@@ -129,7 +134,7 @@ impl<const N: usize> Contour<N> {
             let Some(plan) = spare.or_else(|| plan(wanted)) else {
                 continue;
             };
-            if plan.work > MOST_WORK {
+            if plan.work > most_work {
                 let points = plan.work / plan.nodes as f64;
                 let reason =
                     format!("{} nodes with {points:.0} points each are too many", plan.nodes);
@@ -153,7 +158,7 @@ impl<const N: usize> Contour<N> {
         {
             let found = few.plan(&self.composition, (t.to_f64(), part), wanted)?;
             if let Some(found) = found.filter(|found| {
-                found.plan.work < MOST_WORK
+                found.plan.work < most_work
                     && best.as_ref().is_none_or(|best| found.plan.work < best.work)
             }) {
                 let plan = &found.plan;
@@ -161,7 +166,7 @@ impl<const N: usize> Contour<N> {
                     obstacle =
                         Obstacle::Words(format!("{:.0} bits are needed", plan.needed_bits()));
                 } else {
-                    spend(30.0 + 2e-5 * plan.work * (N * N) as f64 / 4.0)?;
+                    spend(30.0 + ROTATION * plan.work * words)?;
                     let line = Line::of_more(&found)
                         .ok_or_else(|| Obstacle::Words("a bound could not be computed".into()))?;
                     self.shelf.say(described("runs of few steps beside the atom, ", &line, plan));
@@ -174,7 +179,7 @@ impl<const N: usize> Contour<N> {
             spend(30.0)?;
             masked = MaskedPlan::new(&self.composition, &self.roughs, t.to_f64(), wanted).filter(
                 |masked| {
-                    masked.plan.work < MOST_WORK
+                    masked.plan.work < most_work
                         && best.as_ref().is_none_or(|best| masked.plan.work < best.work)
                 },
             );
@@ -191,8 +196,8 @@ impl<const N: usize> Contour<N> {
             (None, Some(plan)) => plan,
             (None, None) => return Err(obstacle),
         };
-        // Some twenty nanoseconds for each rotation, and the bounds.
-        spend(30.0 + 2e-5 * plan.work * (N * N) as f64 / 4.0)?;
+        // The rotations, and the bounds.
+        spend(30.0 + ROTATION * plan.work * words)?;
         let line = match &masked {
             Some(masked) => Line::masked(&self.composition, masked),
             None => Line::new(&self.composition, &self.roughs, plan),

@@ -211,13 +211,22 @@ pub(crate) fn check<const N: usize>(
             }
         }
     }
+    let mut together = false;
     let outcome = match (rate, claim.direction) {
         // The curve of both orders is the hull of all: one line has to be above every one of them.
-        (Some(rate), Direction::Both) if !at_least => by_line(maximum, model, end, rate)?.0,
+        (Some(rate), Direction::Both) if !at_least => match by_line(maximum, model, end, rate)? {
+            (Outcome::Undecided, Some(first))
+                if Hull::new(maximum, first, end.next_up(), rate)?.is_reached()? =>
+            {
+                Outcome::Wrong
+            }
+            (outcome, _) => outcome,
+        },
         // All of them together may have more power than each, and that it is less has to be shown by one line, too.
         (Some(rate), Direction::Both) => match by_line(maximum, model, end.next_down(), rate)? {
             (Outcome::Proven, _) => Outcome::Wrong,
             (_, Some(first)) if Hull::new(maximum, first, end, rate)?.is_reached()? => {
+                together = true;
                 Outcome::Proven
             }
             _ => Outcome::Undecided,
@@ -225,7 +234,11 @@ pub(crate) fn check<const N: usize>(
         _ => maximum.all(if at_least { Outcome::Wrong } else { Outcome::Proven }, &ask)?,
     };
     let what = format!("{} of every stopping time", claim.quantity.as_str());
-    let what = if at_least { what.replace("every", "some") } else { what };
+    let what = match (together, at_least) {
+        (true, _) => format!("{what} together"),
+        (_, true) => what.replace("every", "some"),
+        _ => what,
+    };
     let statement = sentence(&what, side == End::Upper, outcome, &end.to_string());
     Ok(Found { outcome, statement, enclosures: Vec::new() })
 }

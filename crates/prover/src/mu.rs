@@ -448,3 +448,105 @@ pub(crate) fn needs<const N: usize>(
     }
     Err(Obstacle::precision("no epsilon was found that needs this mu"))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::proof::Outcome;
+    use vocabulary::{LensName, Run};
+
+    /// Simpson's rule for (p - k r)_+ with densities on [-L, L], cut at the sign change of a monotone ratio.
+    fn simpson(value: impl Fn(f64) -> f64, from: f64, to: f64) -> f64 {
+        let n = 2000;
+        let h = (to - from) / f64::from(n);
+        let inner = (1..n).map(|i| (2.0 + 2.0 * f64::from(i % 2)) * value(from + f64::from(i) * h));
+        (value(from) + inner.sum::<f64>() + value(to)) * h / 3.0
+    }
+
+    /// The smallest mu of both orders on a grid of epsilons, by quadrature of the densities alone.
+    #[test]
+    fn shifts_of_one_normal_law_by_quadrature() {
+        let (noise, q, steps, d) = (1.1f64, 0.3f64, 4u32, 1e-4);
+        let deviation = noise * f64::from(steps).sqrt();
+        let normal = |x: f64| (-0.5 * x * x).exp() / std::f64::consts::TAU.sqrt();
+        let binomial = [1.0, 4.0, 6.0, 4.0, 1.0];
+        let shifted = |x: f64| -> f64 {
+            (0..=steps)
+                .map(|j| {
+                    let weight = binomial[j as usize]
+                        * q.powi(j as i32)
+                        * (1.0 - q).powi((steps - j) as i32);
+                    weight * normal(x - f64::from(j) / deviation)
+                })
+                .sum()
+        };
+        // The densities' difference is cut where it changes its sign.
+        let positive = |value: &dyn Fn(f64) -> f64, rising: bool| {
+            let (mut low, mut high) = (-12.0, 16.0);
+            for _ in 0..60 {
+                let middle = 0.5 * (low + high);
+                if (value(middle) > 0.0) == rising { high = middle } else { low = middle }
+            }
+            if rising { simpson(value, high, 16.0) } else { simpson(value, -12.0, low) }
+        };
+        let run = |k: f64| {
+            let removing = positive(&|x| shifted(x) - k * normal(x), true);
+            let adding = positive(&|x| normal(x) - k * shifted(x), false);
+            removing.max(adding)
+        };
+        let of_mu = |mu: f64, k: f64| positive(&|x| normal(x - mu) - k * normal(x), true);
+        let mut most = 0.0f64;
+        let mut epsilon = 0.0f64;
+        let (mut step, mut last) = (0.05, false);
+        while !last {
+            let k = epsilon.exp();
+            let delta = run(k);
+            if delta < d {
+                // Closer to where it is d.
+                epsilon -= step;
+                step *= 0.25;
+                last = step < 1e-7;
+            } else {
+                let (mut low, mut high) = (0.0, 9.0);
+                for _ in 0..50 {
+                    let middle = 0.5 * (low + high);
+                    if of_mu(middle, k) < delta { low = middle } else { high = middle }
+                }
+                most = most.max(high);
+            }
+            epsilon += step;
+        }
+        let run = Run::builder().phase(noise, q, u64::from(steps)).build().unwrap();
+        let model = Model::<2>::new(&run, run.phases(), Some(LensName::LastIterate), 120).unwrap();
+        for orders in [&[Order::Remove, Order::Add][..], &[Order::Remove]] {
+            let ask = |mu: f64| {
+                let found =
+                    [covers(&model, orders, mu, d, 60.0), needs(&model, orders, mu, d, 60.0)];
+                found.map(|found| {
+                    let found = found.unwrap();
+                    assert!(
+                        found.statement.contains("shifts of one normal law"),
+                        "{}",
+                        found.statement
+                    );
+                    found.outcome
+                })
+            };
+            assert_eq!(ask(most * (1.0 + 1e-5)), [Outcome::Proven, Outcome::Wrong], "{most}");
+            assert_eq!(ask(most * (1.0 - 1e-5)), [Outcome::Wrong, Outcome::Proven], "{most}");
+        }
+        // Adding alone: where epsilon is 0.
+        let total = positive(&|x| shifted(x) - normal(x), true);
+        let (mut low, mut high) = (0.0, 9.0);
+        for _ in 0..50 {
+            let middle = 0.5 * (low + high);
+            if of_mu(middle, 1.0) < total { low = middle } else { high = middle }
+        }
+        let add = [Order::Add];
+        let upper = |mu: f64| covers(&model, &add, mu, d, 60.0).unwrap().outcome;
+        assert_eq!(upper(high * (1.0 + 1e-7)), Outcome::Proven);
+        assert_eq!(upper(high * (1.0 - 1e-7)), Outcome::Wrong);
+        let lower = needs(&model, &add, high * (1.0 - 1e-7), d, 60.0).unwrap();
+        assert_eq!(lower.outcome, Outcome::Proven);
+    }
+}

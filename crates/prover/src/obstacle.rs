@@ -81,6 +81,13 @@ pub(crate) fn within<T>(limit: Limit, work: impl FnOnce() -> T) -> T {
     result
 }
 
+/// Units of work that are left, about.
+pub(crate) fn left() -> f64 {
+    let Left { deadline, work } = LEFT.get();
+    let time = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+    time.map_or(work, |time| work.min(1e3 * time.as_secs_f64()))
+}
+
 /// Takes `units` of work from what is left.
 ///
 /// # Errors

@@ -199,3 +199,81 @@ impl<const N: usize> Side<'_, N> {
         self.v.is_at_most(&value.widened(off))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::Model;
+    use vocabulary::{Adjacency, LensName, Run, Sampling};
+
+    /// E(W - k)_+ of removing, or E(1 - k W)_+ of adding, one batch of ten: W = 1 - q + q e^((2x-1)/2s^2), by Simpson's rule in doubles on
+    /// the side of the corner where there is something.
+    fn of_one_record(noise: f64, q: f64, k: f64, order: Order) -> f64 {
+        let square = noise * noise;
+        let w = |x: f64| 1.0 - q + q * ((2.0 * x - 1.0) / (2.0 * square)).exp();
+        let level = if order == Order::Remove { k } else { 1.0 / k };
+        if level <= 1.0 - q {
+            return if order == Order::Remove { 1.0 - k } else { 0.0 };
+        }
+        let corner = 0.5 + square * ((level - 1.0) / q).ln_1p();
+        let (from, to) = match order {
+            Order::Remove => (corner, corner.max(0.0) + 1.0 + 14.0 * noise),
+            Order::Add => (corner.min(0.0) - 14.0 * noise, corner),
+        };
+        let value = |x: f64| {
+            let size = if order == Order::Remove { w(x) - k } else { 1.0 - k * w(x) };
+            size * (-0.5 * x * x / square).exp() / (noise * std::f64::consts::TAU.sqrt())
+        };
+        let n = 800;
+        let h = (to - from) / f64::from(n);
+        let inner = (1..n).map(|i| (2.0 + 2.0 * f64::from(i % 2)) * value(from + f64::from(i) * h));
+        (value(from) + inner.sum::<f64>() + value(to)) * h / 3.0
+    }
+
+    /// Three records, so that the bound need not be convex: the least of it over slopes and splits, in doubles.
+    #[test]
+    fn the_least_slope_by_quadrature() {
+        let (noise, q, rate) = (1.7, 0.1, 0.03);
+        let one = |k: f64, order: Order| of_one_record(noise, q, k, order);
+        let whole = |y: f64, order: Order| {
+            let x = y.cbrt();
+            // The least over the split of the last two.
+            let two = |g: f64| one(g, order) + g * one(x * x / g, order);
+            let (mut low, mut high) = (1.0, x * x);
+            for _ in 0..40 {
+                let third = (high - low) / 3.0;
+                if two(low + third) < two(high - third) { high -= third } else { low += third }
+            }
+            one(x, order) + x * two(0.5 * (low + high))
+        };
+        let line = |slope: f64| {
+            let k = slope.exp();
+            // The chain from its other end has the other order.
+            let bound = |order: Order| match order {
+                _ if k >= 1.0 => whole(k, order),
+                Order::Remove => 1.0 - k + k * whole(1.0 / k, Order::Add),
+                Order::Add => 1.0 - k + k * whole(1.0 / k, Order::Remove),
+            };
+            bound(Order::Remove).max(bound(Order::Add)) + k * rate
+        };
+        let at = |i: i32| line(-3.0 + 0.05 * f64::from(i));
+        let best = (0..140).fold(0, |best, i| if at(i) < at(best) { i } else { best });
+        let (mut low, mut high) =
+            (-3.0 + 0.05 * f64::from(best - 1), -3.0 + 0.05 * f64::from(best + 1));
+        for _ in 0..40 {
+            let third = (high - low) / 3.0;
+            if line(low + third) < line(high - third) { high -= third } else { low += third }
+        }
+        let power = line(0.5 * (low + high));
+        let run = Run::builder().sampling(Sampling::BallsAndBins).adjacency(Adjacency::ZeroOut);
+        let run = run.group_size(3).phase(noise, q, 1).build().unwrap();
+        let model = Model::<2>::new(&run, run.phases(), Some(LensName::Composition), 100).unwrap();
+        let Model::Chain(chain) = model else { panic!("three records are a chain") };
+        let reaches = |power: f64| {
+            let at = (Ball::from_f64(rate), Ball::from_f64(power));
+            reach(&chain, &[Order::Remove, Order::Add], at, 60.0).unwrap()
+        };
+        assert!(reaches(power * (1.0 - 1e-6)), "{power}");
+        assert!(!reaches(power * (1.0 + 1e-6)), "{power}");
+    }
+}

@@ -6,7 +6,9 @@
 //! that largest profile, which is at least the largest of the attack terms.
 
 use super::{Lens, PLAIN, View, batches};
-use crate::pairs::{BinomialGaussian, LastIterateMax, supports_last_iterate};
+use crate::AccountingError;
+use crate::pairs::{BinomialGaussian, Gaussian, LastIterateMax, supports_last_iterate};
+use numerics::special::ROUND;
 use vocabulary::figure::Hue;
 use vocabulary::{LensName, Release, Run, Standing};
 
@@ -22,7 +24,7 @@ pub(super) const LENS: Lens = Lens {
         (PLAIN.supports)(subject)?;
         supports_last_iterate(subject.run)
     },
-    look: |subject| Ok(View::pair(BinomialGaussian::for_run(subject.run)?)),
+    look: |subject| seen(subject.run),
     beside_audits: true,
     in_profiles: true,
     ..PLAIN
@@ -45,6 +47,21 @@ pub(super) const MAX_LENS: Lens = Lens {
     ..LENS
 };
 
+/// Where every record is in every batch there is one noise and no count to guess: N(kT, v) against N(0, v), v = sum of T sigma^2.
+fn seen(run: &Run) -> Result<View, AccountingError> {
+    if run.phases().iter().any(|phase| phase.sample_rate < 1.0) {
+        return Ok(View::pair(BinomialGaussian::for_run(run)?));
+    }
+    let (mut uses, mut variance) = (0.0, 0.0);
+    for phase in run.phases() {
+        uses += phase.steps as f64;
+        variance += phase.steps as f64 * (phase.noise_multiplier * phase.noise_multiplier);
+    }
+    let mu = f64::from(run.group_size()) * uses / variance.sqrt();
+    // Two roundings for each term of either sum, and one of its addition.
+    Ok(View::gaussian(Gaussian::computed(mu, ROUND * (4.0 + 3.0 * run.phases().len() as f64))?))
+}
+
 fn assumptions(run: &Run) -> Vec<String> {
     vec![
         "the attacker sees the last iterate only".into(),
@@ -53,4 +70,33 @@ fn assumptions(run: &Run) -> Vec<String> {
          satisfy this; there are losses for which the last iterate leaks more)"
             .into(),
     ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::directions;
+    use vocabulary::Direction;
+
+    #[test]
+    fn full_batches_have_one_noise() {
+        // 2 * 50 / sqrt(30 * 4 + 20 * 9); one phase: 3 * sqrt(400) / 1.9.
+        let two = Run::builder().phase(2.0, 1.0, 30).phase(3.0, 1.0, 20).group_size(2);
+        let one = Run::builder().phase(1.9, 1.0, 400).group_size(3);
+        for (run, mu) in [(two, 100.0 / 300f64.sqrt()), (one, 60.0 / 1.9)] {
+            let run = run.build().unwrap();
+            let view = seen(&run).unwrap();
+            let found = view.mu(1e-5, Direction::Both).unwrap();
+            assert!(found.lower <= mu && mu <= found.upper, "{found:?} {mu}");
+            assert!(found.relative_width() < 1e-13, "{found:?}");
+            // The count's law says the same of epsilon.
+            let pair = BinomialGaussian::for_run(&run).unwrap();
+            let sampled = directions::epsilon(&pair, 1e-5, Direction::Both).unwrap();
+            let seen = view.epsilon(1e-5, Direction::Both).unwrap();
+            assert!(
+                seen.lower <= sampled.upper && sampled.lower <= seen.upper,
+                "{seen:?} {sampled:?}"
+            );
+        }
+    }
 }
