@@ -98,7 +98,7 @@ impl<const N: usize> Contour<N> {
         }
         // No line takes more than a part of what is left.
         let words = (N * N) as f64 / 4.0;
-        let most_work = (0.4 * left() / (ROTATION * words)).clamp(MOST_WORK[0], MOST_WORK[1]);
+        let most_work = (0.7 * left() / (ROTATION * words)).clamp(MOST_WORK[0], MOST_WORK[1]);
         let mut best: Option<Plan> = None;
         let mut obstacle = Obstacle::from("no line through the saddle decays");
         let zones = match part {

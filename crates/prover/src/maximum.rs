@@ -214,14 +214,7 @@ pub(crate) fn check<const N: usize>(
     let mut together = false;
     let outcome = match (rate, claim.direction) {
         // The curve of both orders is the hull of all: one line has to be above every one of them.
-        (Some(rate), Direction::Both) if !at_least => match by_line(maximum, model, end, rate)? {
-            (Outcome::Undecided, Some(first))
-                if Hull::new(maximum, first, end.next_up(), rate)?.is_reached()? =>
-            {
-                Outcome::Wrong
-            }
-            (outcome, _) => outcome,
-        },
+        (Some(rate), Direction::Both) if !at_least => by_line(maximum, model, end, rate)?.0,
         // All of them together may have more power than each, and that it is less has to be shown by one line, too.
         (Some(rate), Direction::Both) => match by_line(maximum, model, end.next_down(), rate)? {
             (Outcome::Proven, _) => Outcome::Wrong,
