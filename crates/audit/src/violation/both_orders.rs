@@ -1,6 +1,6 @@
 //! Both orders of the pair together: a noise is ruled out where each order is violated.
 
-use super::one_order::{ENOUGH, HARDLY, Look, NOTHING_LEFT, STRIDE, Search, asked_at, width};
+use super::one_order::{ENOUGH, FINE, HARDLY, Look, NOTHING_LEFT, STRIDE, Search, asked_at, width};
 use super::region::Region;
 use super::visits::{Visit, root_below};
 use super::{ACCURACY, ByNoise};
@@ -154,7 +154,7 @@ impl<R: Region + ?Sized> Followed<'_, R> {
         if known || noise <= least {
             return Ok(());
         }
-        match self.search.visit(noise, Look::All)? {
+        match self.search.visit(noise, Look::All(FINE))? {
             Some(line) if line.excess > 0.0 => {
                 self.visits = vec![Visit { place: noise.ln(), line }];
                 if line.excess > HARDLY {

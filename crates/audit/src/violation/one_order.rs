@@ -26,6 +26,8 @@ const SHORT: f64 = 0.15;
 /// An excess from which on a noise is far from the root, and one that leaves nothing to look for.
 pub(super) const ENOUGH: f64 = 0.5;
 const NEARLY_ALL: f64 = 0.99;
+/// Slopes of the last look over the whole curve: slopes next to each other share what takes long.
+pub(super) const FINE: u32 = 3 * SLOPES;
 /// A part of the excess that is as good as nothing.
 pub(super) const NOTHING_LEFT: f64 = 1e-9;
 /// An excess that is so far from the root that a better slope is not looked for on the way down.
@@ -52,8 +54,8 @@ pub(super) fn width(apart: f64) -> f64 {
 /// Which slopes are looked at.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Look {
-    /// Slopes spread over all that can show anything.
-    All,
+    /// This many slopes spread over all that can show anything.
+    All(u32),
     /// Uphill from this one, unless it shows much, by steps that begin with a width.
     Near(f64, f64),
     /// The same, unless it shows nearly all: on the way down to less noise, where a better slope takes longer to find.
@@ -72,7 +74,7 @@ impl Look {
     /// A known slope, the excess there from which on no other is looked for, and the first step to others.
     fn near(self) -> Option<(f64, f64, f64)> {
         match self {
-            Self::All => None,
+            Self::All(_) => None,
             Self::Near(slope, width) => Some((slope, ENOUGH, width)),
             Self::Down(slope, width) => Some((slope, CLEAR, width)),
             Self::Past(slope, width) => Some((slope, 0.0, width)),
@@ -114,7 +116,7 @@ impl<R: Region + ?Sized> Search<'_, R> {
         let (_, most) = self.family.domain();
         let mut noise = start;
         loop {
-            if let Some(line) = self.visit(noise, Look::All)? {
+            if let Some(line) = self.visit(noise, Look::All(SLOPES))? {
                 return Ok(Some(Visit { place: noise.ln(), line }));
             }
             if noise >= most {
@@ -247,21 +249,22 @@ impl<R: Region + ?Sized> Search<'_, R> {
             if !ends {
                 return Ok(Some(line));
             }
-            let other = self.over_all(pair)?.map(|other| Line { began: line.began, ..other });
+            let other = self.over_all(pair, FINE)?.map(|other| Line { began: line.began, ..other });
             let better = other.filter(|other| other.excess > HARDLY);
             return Ok(Some(better.unwrap_or(Line { whole: true, ..line })));
         }
-        self.over_all(pair)
+        let Look::All(count) = look else { return self.over_all(pair, SLOPES) };
+        self.over_all(pair, count)
     }
 
     /// The best line over the whole curve, or one that is enough.
-    fn over_all(&self, pair: &dyn Pair) -> Result<Option<Line>, AuditError> {
+    fn over_all(&self, pair: &dyn Pair, count: u32) -> Result<Option<Line>, AuditError> {
         let (low, high) = self.region.slopes();
-        let part = (high - low) / f64::from(SLOPES);
+        let part = (high - low) / f64::from(count);
         let mut best: Option<Line> = None;
         // From the middle outwards: slopes at the ends take longest.
-        let mut steps: Vec<u32> = (1..SLOPES).collect();
-        steps.sort_by_key(|step| step.abs_diff(SLOPES / 2));
+        let mut steps: Vec<u32> = (1..count).collect();
+        steps.sort_by_key(|step| step.abs_diff(count / 2));
         for step in steps {
             let slope = low + part * f64::from(step);
             if let Some(excess) = self.excess(pair, slope)?
