@@ -135,6 +135,30 @@ fn next_to_the_largest_loss_of_adding() {
     }
 }
 
+/// No loss of removing a record is below that of steps that never use it: there 1 - delta is all of e^epsilon. A hair above it the contour and
+/// the lattice answer, and meet it.
+#[test]
+fn below_the_smallest_loss_of_removing() {
+    for (noise, rate, steps) in [(0.3, 0.1, 2), (1.0, 0.5, 2), (0.5, 0.01, 1000)] {
+        let pair = composed(&[(noise, rate, steps)], 1);
+        let end = steps as f64 * (-rate).ln_1p();
+        for factor in [1.0 + 1e-9, 1.3, 4.0] {
+            let epsilon = factor * end;
+            let (rest, delta) = (
+                pair.one_minus_delta(epsilon, Order::Remove).unwrap(),
+                pair.delta(epsilon, Order::Remove).unwrap(),
+            );
+            let (whole, other) = (epsilon.exp(), -epsilon.exp_m1());
+            assert!(rest.lower <= whole && whole <= rest.upper, "{rest:?} {whole}");
+            assert!(rest.width() < 1e-14 * whole, "{rest:?}");
+            assert!(delta.lower <= other && other <= delta.upper, "{delta:?} {other}");
+        }
+        let above = pair.one_minus_delta(end * (1.0 - 1e-6), Order::Remove).unwrap();
+        let at = pair.one_minus_delta(end * (1.0 + 1e-6), Order::Remove).unwrap();
+        assert!(above.upper >= at.lower && above.lower <= at.upper * (1.0 + 4e-6 * end.abs()));
+    }
+}
+
 /// The distance of full batches is itself rounded.
 #[test]
 fn full_batches_of_several_phases() {

@@ -6,7 +6,7 @@ use audit::sequential::{self, SequentialDocument};
 use audit::{AttackDirection, Design, SettledTable};
 use vocabulary::{Adjacency, Claim, Run};
 
-/// Reads trials in the order of their rows, a member and a non-member in turn.
+/// Reads trials in the order of their rows, members and non-members in turn.
 ///
 /// # Errors
 /// A question that names a method or a threshold rule, which a sequential audit has of its own; rows of one

@@ -344,6 +344,11 @@ impl ByNoise for Family {
             Self::Composition { sample_rate, steps } if *sample_rate < 1.0 => {
                 *steps as f64 * (-sample_rate).ln_1p()
             }
+            Self::Groups { seen: Seen::AllIterates, sample_rate, steps, size }
+                if *sample_rate < 1.0 =>
+            {
+                f64::from(*size) * *steps as f64 * (-sample_rate).ln_1p()
+            }
             _ => 0.0,
         }
     }

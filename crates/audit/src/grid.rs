@@ -9,7 +9,7 @@
 //! convex hull of the observed points, and the grid is found from the least noise that they
 //! violate: the answer of walking the grid from a few dozen values of delta.
 
-use crate::violation::{From, least_noise_of_one_point};
+use crate::violation::least_noise_of_one_point;
 use crate::{AuditError, Errors, Family, RateBounds, Scores};
 
 /// Errors of either kind below which a threshold is not looked at.
@@ -18,6 +18,8 @@ pub const MIN_COUNT: u64 = 10;
 const FIRST: f64 = 0.5;
 const LAST: f64 = 20.0;
 const STEP: f64 = 0.1;
+/// Noises with a smaller share of each other are not likely to be between the same two epsilons.
+const SAME: f64 = 0.9;
 
 /// The estimate, and whether it ran into the end of the grid.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -50,13 +52,25 @@ pub fn grid_estimate(
             "no threshold has at least {min_count} errors of either kind, so there is no point to compare with the curve; more scores are needed, or a smaller --min-count"
         )));
     }
-    // Less noise than the end of the grid allows says nothing more.
-    let least = family.noise_above(LAST, delta)?.unwrap_or(0.0);
-    let Some(noise) = least_noise_of_one_point(&From { family, least }, &points)? else {
+    let mut known: Vec<(f64, f64)> = Vec::new();
+    // How many steps above the first epsilon the first one is that a noise reaches.
+    let mut steps_of = |noise: f64| {
+        if let Some((_, steps)) = known.iter().find(|(at, _)| *at == noise) {
+            return Ok(*steps);
+        }
+        let steps = ((family.epsilon(noise, delta)? - FIRST) / STEP).ceil().max(0.0);
+        known.push((noise, steps));
+        Ok::<f64, AuditError>(steps)
+    };
+    // Noises between the same two of the grid say the same, and noises beyond its end say nothing more.
+    let enough = |open: Option<f64>, shown: f64| match open {
+        None => Ok(steps_of(shown)? * STEP + FIRST > LAST),
+        Some(open) => Ok(open > SAME * shown && steps_of(open)? == steps_of(shown)?),
+    };
+    let Some(noise) = least_noise_of_one_point(family, &points, enough)? else {
         return Ok(GridEstimate { epsilon: FIRST, beyond_grid: false });
     };
-    let reached = family.epsilon(noise, delta)?;
-    let steps = ((reached - FIRST) / STEP).ceil().max(0.0);
+    let steps = steps_of(noise)?;
     let epsilon = ((FIRST + STEP * steps) * 10.0).round() / 10.0;
     Ok(GridEstimate { epsilon: epsilon.min(LAST), beyond_grid: epsilon > LAST })
 }

@@ -126,10 +126,13 @@ impl Sequential {
     /// ln of the evidence against (epsilon, delta)-privacy: a claim is refuted once it is at least
     /// ln(1/(1 - confidence)).
     pub fn evidence(&self, epsilon: f64) -> f64 {
-        // Weights of sets to come: the sum of 1/((j+1)(j+2)) from j on is 1/(j+1).
-        let waiting = (1.0 / (self.sets.len() as f64 + 1.0)).ln();
-        let mut terms = vec![waiting];
-        for (place, set) in self.sets.iter().enumerate() {
+        // Sets that count nothing yet have evidence 1, those to come as well. The sum of 1/((j+1)(j+2)) from j on is 1/(j+1).
+        let counting = self.sets.iter().filter(|set| set.nonmembers + set.members > 0).count();
+        if counting == 0 {
+            return 0.0;
+        }
+        let mut terms = vec![-(counting as f64 + 1.0).ln()];
+        for (place, set) in self.sets[..counting].iter().enumerate() {
             let j = place as f64;
             terms.push(
                 set.evidence(epsilon, self.delta, self.direction) - ((j + 1.0) * (j + 2.0)).ln(),
@@ -469,7 +472,7 @@ impl SequentialDocument {
     }
 }
 
-/// Plays trials in the order of their rows, a member and a non-member in turn, looks at the claim after every
+/// Plays trials in the order of their rows, members and non-members in turn (by their shares, where one side has more), looks at the claim after every
 /// trial (beyond two hundred after half a per cent more) and some dozen times at the bound. `members` and `nonmembers` are in the order in which the trials
 /// were made. A claim that bounds nothing is no claim.
 ///
@@ -514,37 +517,25 @@ pub fn play(
             )));
         }
     }
-    let pairs = members.len().min(nonmembers.len());
-    let all = 2 * pairs as u64;
-    let mut warnings = Vec::new();
-    if members.len() != nonmembers.len() {
-        warnings.push(format!(
-            "trials come in pairs: of {} members and {} non-members the first {pairs} of each are used",
-            members.len(),
-            nonmembers.len()
-        ));
-    }
+    let all = (members.len() + nonmembers.len()) as u64;
     let mut looks = Vec::new();
     let mut refuted_at = None;
     let (mut next_look, mut next_test) = (FIRST, 1);
-    for (&member, &nonmember) in members.iter().zip(nonmembers) {
-        for (score, is_member) in [(member, true), (nonmember, false)] {
-            audit.add(score, is_member)?;
-            let trials = audit.trials();
-            if trials >= next_test
-                && refuted_at.is_none()
-                && claimed.is_some_and(|claim| audit.refutes(claim))
-            {
-                refuted_at = Some(trials);
-                look(&mut looks, &audit, claimed);
-            }
-            // After every trial at first, then after half a per cent more.
-            if trials >= next_test {
-                next_test = trials + (trials / 200).max(1);
-            }
-        }
+    for (score, is_member) in in_turn(members, nonmembers) {
+        audit.add(score, is_member)?;
         let trials = audit.trials();
-        if trials >= next_look || trials == all {
+        if trials >= next_test
+            && refuted_at.is_none()
+            && claimed.is_some_and(|claim| audit.refutes(claim))
+        {
+            refuted_at = Some(trials);
+            look(&mut looks, &audit, claimed);
+        }
+        // After every trial at first, then after half a per cent more.
+        if trials >= next_test {
+            next_test = trials + (trials / 200).max(1);
+        }
+        if trials >= next_look && !is_member || trials == all {
             next_look = trials + (trials / 5).max(2);
             look(&mut looks, &audit, claimed);
         }
@@ -583,7 +574,24 @@ pub fn play(
         refuted_at,
         decision,
         looks,
-        warnings,
+        warnings: Vec::new(),
+    })
+}
+
+/// Both columns in their order, as one: a member first, then from the side of which the smaller share has come. The order follows from the
+/// lengths alone, which the proof allows.
+fn in_turn(members: &[f64], nonmembers: &[f64]) -> impl Iterator<Item = (f64, bool)> {
+    let (mut of_members, mut of_nonmembers) = (0, 0);
+    std::iter::from_fn(move || {
+        let (m, n) = (members.len() as u128, nonmembers.len() as u128);
+        let is_member = of_members < members.len()
+            && (of_nonmembers == nonmembers.len()
+                || of_members as u128 * n <= of_nonmembers as u128 * m);
+        let (column, next) =
+            if is_member { (members, &mut of_members) } else { (nonmembers, &mut of_nonmembers) };
+        let score = *column.get(*next)?;
+        *next += 1;
+        Some((score, is_member))
     })
 }
 

@@ -119,6 +119,51 @@ fn a_refuted_claim_is_below_the_bound() {
     assert!(refuted > 100, "{refuted}");
 }
 
+/// Every row is a trial, on sides of different lengths, too; before a set of thresholds counts anything the evidence is none.
+#[test]
+fn all_rows_are_trials() {
+    let mut rng = Rng::new(77);
+    for (m, n) in [(1_514, 1_486), (300, 3), (1, 40), (40, 0)] {
+        let mut side = |member, count: usize| -> Vec<f64> {
+            (0..count).map(|_| Mechanism::Gaussian { mu: 2.0 }.draw(member, &mut rng)).collect()
+        };
+        let (members, nonmembers) = (side(true, m), side(false, n));
+        let found = play(&members, &nonmembers, &asked(Some(8.0))).unwrap();
+        assert_eq!(found.trials, (m + n) as u64);
+        assert_eq!(found.looks.last().unwrap().trials, found.trials);
+        let first = &found.looks[0];
+        if first.trials == 32 {
+            assert_eq!((first.evidence, first.epsilon_lower), (Some(0.0), 0.0));
+        }
+    }
+    let mut audit = Sequential::new(0.0, AttackDirection::Both, 0.95).unwrap();
+    for trial in 0..33 {
+        assert!(trial == 32 || audit.evidence(1.0) == 0.0, "{trial}: {}", audit.evidence(1.0));
+        audit.add(rng.normal(), trial % 2 == 0).unwrap();
+    }
+    // From then on bits count, and an explanation of one bit is worse than knowing nothing.
+    assert!(audit.evidence(1.0) < 0.0);
+}
+
+/// Sides of different lengths: true claims survive all the same.
+#[test]
+fn unbalanced_sides_are_valid() {
+    for (mechanism, claim) in [(Mechanism::Null, 0.05), (Mechanism::Laplace { epsilon: 1.0 }, 1.0)]
+    {
+        let refuted = tally(400, |trial| {
+            let mut rng = Rng::new(41_000 + trial);
+            let mut side = |member, count: usize| -> Vec<f64> {
+                (0..count).map(|_| mechanism.draw(member, &mut rng)).collect()
+            };
+            let (members, nonmembers) = (side(true, 200), side(false, 50));
+            let found = play(&members, &nonmembers, &asked(Some(claim))).unwrap();
+            f64::from(u8::from(found.refuted_at.is_some() || found.epsilon() > claim))
+        });
+        let share = refuted.iter().sum::<f64>() / 400.0;
+        assert!(share <= allowed(400), "{mechanism:?}: {share}");
+    }
+}
+
 /// Sorted tables have lost the order of the trials: null scores sorted on both sides refuted a claim of 0.2 after 47 rows.
 /// They are refused, from the first row at which thresholds count; other orders are not.
 #[test]

@@ -135,6 +135,9 @@ impl Pair for Session {
             Route::Contour(_) if order == Order::Add && epsilon >= self.add_supremum => {
                 Ok(Interval::exact(0.0))
             }
+            Route::Contour(_) if order == Order::Remove && epsilon <= -self.add_supremum => {
+                Ok(complement(all_of_it(epsilon)))
+            }
             Route::Contour(contour) => {
                 let delta = self.with_lost(contour.average(epsilon, order, false)?, epsilon, order);
                 if delta.value < 0.9 {
@@ -155,6 +158,9 @@ impl Pair for Session {
             Route::Single(pair) => pair.one_minus_delta(epsilon, order),
             Route::Contour(_) if order == Order::Add && epsilon >= self.add_supremum => {
                 Ok(Interval::exact(1.0))
+            }
+            Route::Contour(_) if order == Order::Remove && epsilon <= -self.add_supremum => {
+                Ok(all_of_it(epsilon))
             }
             Route::Contour(contour) => {
                 // A small delta needs far fewer nodes than the rest of it, which sits between two
@@ -312,6 +318,14 @@ impl Session {
             guess,
         })
     }
+}
+
+/// 1 - delta(epsilon) where no loss is below epsilon: all of e^epsilon.
+fn all_of_it(epsilon: f64) -> Interval {
+    let whole = exp(epsilon);
+    // What underflows is not 0.
+    let slip = 4.0 * f64::EPSILON * whole + f64::MIN_POSITIVE;
+    Interval { lower: whole - slip, value: whole, upper: whole + slip }.clamp(0.0, 1.0)
 }
 
 /// Where the slope of the supporting line lies.

@@ -1,11 +1,11 @@
 //! Both orders of the pair together: a noise is ruled out where each order is violated.
 
-use super::one_order::{ENOUGH, HARDLY, Look, NOTHING_LEFT, STRIDE, Search};
+use super::one_order::{ENOUGH, FINE, HARDLY, Look, NOTHING_LEFT, STRIDE, Search, asked_at, width};
 use super::region::Region;
 use super::visits::{Visit, root_below};
 use super::{ACCURACY, ByNoise};
 use crate::AuditError;
-use accounting::Order;
+use accounting::{Order, Pair};
 
 /// How often a search begins anew from another slope or in the other order, at most.
 const ROUNDS: usize = 24;
@@ -29,6 +29,12 @@ pub(crate) fn least_violated_noise<R: Region + ?Sized>(
     least(family, region, ACCURACY)
 }
 
+/// Whether a region is violated in both orders by every member of a family.
+pub(super) fn at_every_noise<R: Region + ?Sized>(family: &dyn ByNoise, region: &R) -> bool {
+    let in_order = |way| Search { family, way, region, accuracy: ACCURACY }.at_every_noise();
+    [Order::Remove, Order::Add].into_iter().all(|way| in_order(way).is_some())
+}
+
 /// As [`least_violated_noise`], to an accuracy. Where that is a rough one, slopes other than those near the best are not looked at once more.
 pub(super) fn least<R: Region + ?Sized>(
     family: &dyn ByNoise,
@@ -44,6 +50,11 @@ pub(super) fn least<R: Region + ?Sized>(
     let mut orders = Vec::new();
     for way in [Order::Remove, Order::Add] {
         let search = Search { family, way, region, accuracy };
+        if let Some(line) = search.at_every_noise() {
+            let visits = vec![Visit { place: least.ln(), line }];
+            orders.push(Followed { search, visits, stage: Stage::Done });
+            continue;
+        }
         match search.first_look(start)? {
             Some(visit) => {
                 orders.push(Followed { search, visits: vec![visit], stage: Stage::Rough })
@@ -63,7 +74,8 @@ pub(super) fn least<R: Region + ?Sized>(
             Stage::Rough => {
                 // Below the other's root it does not decide.
                 let floor = if second.stage == Stage::Rough { bottom } else { second.place() };
-                if floor > bottom && first.is_violated_at(floor, Look::Past)? {
+                let past = |pair: &dyn Pair| first.is_violated_at(pair, floor, Look::Past);
+                if floor > bottom && asked_at(family, floor.exp(), past)? == Some(true) {
                     continue;
                 }
                 let Some(found) = first.search.follow(first.visits.clone(), floor)? else {
@@ -118,10 +130,17 @@ impl<R: Region + ?Sized> Followed<'_, R> {
     }
 
     /// Notes a visit at this place; whether it shows a violation.
-    fn is_violated_at(&mut self, place: f64, look: fn(f64) -> Look) -> Result<bool, AuditError> {
-        let look = look(self.visits[0].line.slope);
+    fn is_violated_at(
+        &mut self,
+        pair: &dyn Pair,
+        place: f64,
+        look: fn(f64, f64) -> Look,
+    ) -> Result<bool, AuditError> {
+        let Visit { place: before, line } = self.visits[0];
         // Where nothing is certified the search goes on from the visit before.
-        let Some(line) = self.search.visit(place.exp(), look)? else { return Ok(false) };
+        let Some(line) = self.search.look(pair, look(line.slope, width(place - before)))? else {
+            return Ok(false);
+        };
         self.visits.insert(0, Visit { place, line });
         Ok(line.excess > 0.0)
     }
@@ -132,10 +151,10 @@ impl<R: Region + ?Sized> Followed<'_, R> {
         let noise = self.place().exp() * (1.0 - 2.0 * self.search.accuracy);
         self.stage = Stage::Done;
         let known = self.violated().is_some_and(|visit| visit.line.whole);
-        if known || noise <= least || self.search.accuracy > ACCURACY {
+        if known || noise <= least {
             return Ok(());
         }
-        match self.search.visit(noise, Look::All)? {
+        match self.search.visit(noise, Look::All(FINE))? {
             Some(line) if line.excess > 0.0 => {
                 self.visits = vec![Visit { place: noise.ln(), line }];
                 if line.excess > HARDLY {
@@ -150,7 +169,10 @@ impl<R: Region + ?Sized> Followed<'_, R> {
 
 /// Both orders by the same steps down to less noise, while both are clearly violated.
 fn down_together<R: Region + ?Sized>(orders: &mut [Followed<'_, R>]) -> Result<(), AuditError> {
-    while orders.iter().all(|order| order.visits[0].line.excess > ENOUGH) {
+    let clear = |order: &Followed<'_, R>| {
+        order.stage == Stage::Rough && order.visits[0].line.excess > ENOUGH
+    };
+    while orders.iter().all(clear) {
         let (here, bottom) = (orders[0].place(), orders[0].search.family.domain().0.ln());
         let stride = |order: &Followed<'_, R>| root_below(&order.visits).unwrap_or(STRIDE);
         let stride = orders.iter().map(stride).fold(STRIDE, f64::min);
@@ -161,10 +183,18 @@ fn down_together<R: Region + ?Sized>(orders: &mut [Followed<'_, R>]) -> Result<(
         if place >= here {
             break;
         }
-        for order in orders.iter_mut() {
-            if !order.is_violated_at(place, order.search.down(place))? {
-                return Ok(());
+        let look = orders[0].search.down(place);
+        let family = orders[0].search.family;
+        let both = |pair: &dyn Pair| {
+            for order in orders.iter_mut() {
+                if !order.is_violated_at(pair, place, look)? {
+                    return Ok(false);
+                }
             }
+            Ok(true)
+        };
+        if asked_at(family, place.exp(), both)? != Some(true) {
+            break;
         }
     }
     Ok(())

@@ -15,13 +15,15 @@
 
 mod both_orders;
 mod one_order;
+mod one_point;
 mod region;
 mod visits;
 
 pub(crate) use both_orders::{Violated, least_violated_noise};
+pub(crate) use one_point::least_noise_of_one_point;
 pub(crate) use region::Region;
 
-use crate::{AuditError, RateBounds, Statistic};
+use crate::{AuditError, RateBounds};
 use accounting::{AccountingError, Order, Pair};
 
 /// Relative accuracy of the noise.
@@ -41,7 +43,8 @@ pub(crate) trait ByNoise {
     fn domain(&self) -> (f64, f64);
     /// A noise whose curve is near a Gaussian one of this mu.
     fn start(&self, mu: f64) -> f64;
-    /// The smallest loss of all steps together, above which losses pile up where there is little noise; 0 where that is not known.
+    /// No loss of any member, with all steps together, is below this one; above it losses pile up where there is little noise. 0 where
+    /// that is not known.
     fn smallest_loss(&self) -> f64 {
         0.0
     }
@@ -104,74 +107,6 @@ impl Certain {
     }
 }
 
-/// The smallest noise for which both orders are violated by the *same* point: the curve that is
-/// compared with is the lower of both orders. For estimates, whose points are only observed.
-pub(crate) fn least_noise_of_one_point(
-    family: &dyn ByNoise,
-    points: &[RateBounds],
-) -> Result<Option<f64>, AuditError> {
-    let (end, _) = family.domain();
-    if furthest_below(family, points, end)?.is_some() {
-        return Ok(Some(end));
-    }
-    let worth = |point: &RateBounds| Statistic::GaussianMu.value(point);
-    let first = points.iter().max_by(|a, b| worth(a).total_cmp(&worth(b)));
-    let Some(first) = first else { return Ok(None) };
-    let one = |point: &RateBounds| {
-        let found = least_violated_noise(family, std::slice::from_ref(point))?;
-        Ok::<_, AuditError>(found.map(|found| found.noise))
-    };
-    let mut least = one(first)?;
-    while let Some(noise) = least {
-        let Some(next) = furthest_below(family, points, noise * (1.0 - 2.0 * ACCURACY))? else {
-            break;
-        };
-        match one(next)? {
-            Some(smaller) if smaller < noise * (1.0 - ACCURACY) => least = Some(smaller),
-            _ => break,
-        }
-    }
-    Ok(least)
-}
-
-/// The point that lies furthest below both orders' curves, if one does.
-fn furthest_below<'a>(
-    family: &dyn ByNoise,
-    points: &'a [RateBounds],
-    noise: f64,
-) -> Result<Option<&'a RateBounds>, AuditError> {
-    let noise = noise.max(family.domain().0);
-    let pair = match family.member(noise) {
-        Ok(pair) => pair,
-        Err(error) => return unknown(error),
-    };
-    let session = pair.session();
-    let pair = session.as_deref().unwrap_or_else(|| pair.as_ref());
-    let mut curves = [Vec::new(), Vec::new()];
-    for (curve, way) in curves.iter_mut().zip([Order::Remove, Order::Add]) {
-        let (low, high) = points.slopes();
-        for step in 1..3 * SLOPES {
-            let slope = low + (high - low) * f64::from(step) / f64::from(3 * SLOPES);
-            match pair.one_minus_delta(slope, way) {
-                Ok(rest) => curve.push((slope.exp(), rest.lower)),
-                Err(error) => {
-                    unknown::<()>(error.into())?;
-                }
-            }
-        }
-    }
-    let height = |curve: &[(f64, f64)], fpr: f64| {
-        curve.iter().map(|(growth, rest)| rest - growth * fpr).fold(0.0, f64::max)
-    };
-    let excess = |point: &RateBounds| {
-        let fpr = point.false_positive_upper;
-        let curve = height(&curves[0], fpr).min(height(&curves[1], fpr));
-        curve.max(1e-300) / point.false_negative_upper.max(1e-300)
-    };
-    let best = points.iter().max_by(|a, b| excess(a).total_cmp(&excess(b)));
-    Ok(best.filter(|point| excess(point) > 1.0))
-}
-
 /// A noise that tests with rates of at least `points` leave open, from below: the curve of one
 /// order passes at or under all of them, by its certified upper end. `None` when no such noise is
 /// found in the domain.
@@ -203,6 +138,8 @@ pub(crate) fn allowed_noise(
 
 /// Whether the curve certainly lies at or under all points.
 fn passes_under(pair: &dyn Pair, way: Order, points: &[RateBounds]) -> Result<bool, AuditError> {
+    let session = pair.session();
+    let pair = session.as_deref().unwrap_or(pair);
     for point in points {
         let curve = match pair.fnr(point.false_positive_upper, way) {
             Ok(curve) => Some(curve),

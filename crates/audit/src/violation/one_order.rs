@@ -2,7 +2,7 @@
 
 use super::region::Region;
 use super::visits::{Line, Visit, rise, root_below, top, zero};
-use super::{ACCURACY, ByNoise, SLOPES, unknown};
+use super::{ByNoise, SLOPES, unknown};
 use crate::AuditError;
 use accounting::{Order, Pair};
 
@@ -26,6 +26,8 @@ const SHORT: f64 = 0.15;
 /// An excess from which on a noise is far from the root, and one that leaves nothing to look for.
 pub(super) const ENOUGH: f64 = 0.5;
 const NEARLY_ALL: f64 = 0.99;
+/// Slopes of the last look over the whole curve: slopes next to each other share what takes long.
+pub(super) const FINE: u32 = 3 * SLOPES;
 /// A part of the excess that is as good as nothing.
 pub(super) const NOTHING_LEFT: f64 = 1e-9;
 /// An excess that is so far from the root that a better slope is not looked for on the way down.
@@ -33,52 +35,88 @@ const CLEAR: f64 = 0.95;
 /// Noises above this many times the least of the domain take little time.
 const FEW_LEAST: f64 = 1.5;
 /// Slopes from this part of the smallest loss to the loss itself take longest, and slopes beyond it hardly any time.
-const PILED: f64 = 0.9;
+pub(super) const PILED: f64 = 0.9;
 const BEYOND: f64 = 1.03;
 /// An excess that is not worth another search: less than a ten-thousandth of the noise.
 pub(super) const HARDLY: f64 = 1e-4;
 /// Noises (as logarithms) between which the best slope does not move.
 const CLOSE: f64 = 4e-3;
+/// The smallest and the largest first step to other slopes.
+const NARROW: f64 = 0.02;
+const WIDE: f64 = 0.2;
+
+/// The first step from the best slope at another noise (as far apart, as logarithms): the best slope moves by about as much as the noise,
+/// and slopes far from each other share little of what is known about a noise.
+pub(super) fn width(apart: f64) -> f64 {
+    apart.abs().clamp(NARROW, WIDE)
+}
 
 /// Which slopes are looked at.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Look {
-    /// Slopes spread over all that can show anything.
-    All,
-    /// Uphill from this one, unless it shows much.
-    Near(f64),
+    /// This many slopes spread over all that can show anything.
+    All(u32),
+    /// Uphill from this one, unless it shows much, by steps that begin with a width.
+    Near(f64, f64),
     /// The same, unless it shows nearly all: on the way down to less noise, where a better slope takes longer to find.
-    Down(f64),
+    Down(f64, f64),
     /// As near this one, but any violation will do: where little noise takes long to account for.
-    Past(f64),
+    Past(f64, f64),
     /// This one, if it can show anything.
     At(f64),
 }
 
 impl Look {
     fn is_past(self) -> bool {
-        matches!(self, Self::Past(_))
+        matches!(self, Self::Past(..))
     }
 
-    /// A known slope, and the excess there from which on no other is looked for.
-    fn near(self) -> Option<(f64, f64)> {
+    /// A known slope, the excess there from which on no other is looked for, and the first step to others.
+    fn near(self) -> Option<(f64, f64, f64)> {
         match self {
-            Self::All => None,
-            Self::Near(slope) => Some((slope, ENOUGH)),
-            Self::Down(slope) => Some((slope, CLEAR)),
-            Self::Past(slope) => Some((slope, 0.0)),
-            Self::At(slope) => Some((slope, f64::NEG_INFINITY)),
+            Self::All(_) => None,
+            Self::Near(slope, width) => Some((slope, ENOUGH, width)),
+            Self::Down(slope, width) => Some((slope, CLEAR, width)),
+            Self::Past(slope, width) => Some((slope, 0.0, width)),
+            Self::At(slope) => Some((slope, f64::NEG_INFINITY, NARROW)),
         }
     }
 }
 
+/// What is asked of the member with a noise: one session, so that slopes share what the accounting finds out about it, which takes longer
+/// than a slope. `None` where there is no such member.
+pub(super) fn asked_at<T>(
+    family: &dyn ByNoise,
+    noise: f64,
+    ask: impl FnOnce(&dyn Pair) -> Result<T, AuditError>,
+) -> Result<Option<T>, AuditError> {
+    let pair = match family.member(noise) {
+        Ok(pair) => pair,
+        Err(error) => return unknown(error),
+    };
+    let session = pair.session();
+    ask(session.as_deref().unwrap_or_else(|| pair.as_ref())).map(Some)
+}
+
 impl<R: Region + ?Sized> Search<'_, R> {
+    /// A line that is violated whatever the noise. No loss of the family is below its smallest one: there delta is 0 in the order
+    /// that adds the record, and 1 - e^slope in the other.
+    pub(super) fn at_every_noise(&self) -> Option<Line> {
+        let end = self.family.smallest_loss();
+        let slope = match self.way {
+            Order::Remove => end,
+            Order::Add => -end,
+        };
+        let shown = slope.min(0.0) - self.region.support(slope).0.ln();
+        (end < 0.0 && shown > LITTLE).then(|| Line { whole: true, ..Line::new(slope, 1.0) })
+    }
+
     /// The best slope at the first noise from `start` on for which the accounting certifies any.
     pub(super) fn first_look(&self, start: f64) -> Result<Option<Visit>, AuditError> {
         let (_, most) = self.family.domain();
         let mut noise = start;
         loop {
-            if let Some(line) = self.visit(noise, Look::All)? {
+            if let Some(line) = self.visit(noise, Look::All(SLOPES))? {
                 return Ok(Some(Visit { place: noise.ln(), line }));
             }
             if noise >= most {
@@ -127,10 +165,11 @@ impl<R: Region + ?Sized> Search<'_, R> {
                 recent.retain(|visit| visit.line.excess > 0.0);
                 continue;
             }
+            let width = width(place - recent[0].place);
             let look = match open {
-                None => self.down(place)(near),
+                None => self.down(place)(near, width),
                 Some(_) if close => Look::At(near),
-                Some(_) => Look::Near(near),
+                Some(_) => Look::Near(near, width),
             };
             match self.visit(place.exp(), look)? {
                 None => open = Some(place),
@@ -155,7 +194,7 @@ impl<R: Region + ?Sized> Search<'_, R> {
     }
 
     /// How to look on the way down: while noises take little time a better slope is looked for, near the end of the domain any will do.
-    pub(super) fn down(&self, place: f64) -> fn(f64) -> Look {
+    pub(super) fn down(&self, place: f64) -> fn(f64, f64) -> Look {
         let (least, _) = self.family.domain();
         if place > (FEW_LEAST * least).ln() { Look::Down } else { Look::Past }
     }
@@ -192,41 +231,40 @@ impl<R: Region + ?Sized> Search<'_, R> {
 
     /// The best line found at a noise, or one that is enough. `None` where the accounting certifies none.
     pub(super) fn visit(&self, noise: f64, look: Look) -> Result<Option<Line>, AuditError> {
-        let pair = match self.family.member(noise) {
-            Ok(pair) => pair,
-            Err(error) => return unknown(error),
-        };
-        // One answer: slopes share what the accounting finds out about this noise.
-        let session = pair.session();
-        let pair = session.as_deref().unwrap_or_else(|| pair.as_ref());
+        Ok(asked_at(self.family, noise, |pair| self.look(pair, look))?.flatten())
+    }
+
+    /// As [`Self::visit`], of a member that others may have asked before.
+    pub(super) fn look(&self, pair: &dyn Pair, look: Look) -> Result<Option<Line>, AuditError> {
         let (low, high) = self.region.slopes();
         let part = (high - low) / f64::from(SLOPES);
-        if let Some((slope, enough)) = look.near()
+        if let Some((slope, enough, width)) = look.near()
             && let Some(excess) = self.excess(pair, slope)?
         {
             let line = Line::new(slope, excess);
-            let line =
-                if excess > enough { line } else { self.climb(pair, line, part.min(0.2), enough)? };
+            let width = part.min(width);
+            let line = if excess > enough { line } else { self.climb(pair, line, width, enough)? };
             // Where the search is about to end the others are looked at while what is known about this noise is at hand.
             let ends = (0.0..2.0 * self.accuracy).contains(&line.excess) && !look.is_past();
-            if !ends || self.accuracy > ACCURACY {
+            if !ends {
                 return Ok(Some(line));
             }
-            let other = self.over_all(pair)?.map(|other| Line { began: line.began, ..other });
+            let other = self.over_all(pair, FINE)?.map(|other| Line { began: line.began, ..other });
             let better = other.filter(|other| other.excess > HARDLY);
             return Ok(Some(better.unwrap_or(Line { whole: true, ..line })));
         }
-        self.over_all(pair)
+        let Look::All(count) = look else { return self.over_all(pair, SLOPES) };
+        self.over_all(pair, count)
     }
 
     /// The best line over the whole curve, or one that is enough.
-    fn over_all(&self, pair: &dyn Pair) -> Result<Option<Line>, AuditError> {
+    fn over_all(&self, pair: &dyn Pair, count: u32) -> Result<Option<Line>, AuditError> {
         let (low, high) = self.region.slopes();
-        let part = (high - low) / f64::from(SLOPES);
+        let part = (high - low) / f64::from(count);
         let mut best: Option<Line> = None;
         // From the middle outwards: slopes at the ends take longest.
-        let mut steps: Vec<u32> = (1..SLOPES).collect();
-        steps.sort_by_key(|step| step.abs_diff(SLOPES / 2));
+        let mut steps: Vec<u32> = (1..count).collect();
+        steps.sort_by_key(|step| step.abs_diff(count / 2));
         for step in steps {
             let slope = low + part * f64::from(step);
             if let Some(excess) = self.excess(pair, slope)?
