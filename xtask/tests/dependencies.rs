@@ -60,6 +60,7 @@ const WALLS: &[(&str, &[&str])] = &[
             "formats",
             "games",
             "language",
+            "papers",
             "prover",
             "random",
             "report",

@@ -272,7 +272,8 @@ impl From<TuningError> for Refusal {
 ///
 /// # Errors
 /// A target that no noise meets, in words.
-pub fn noise_of_grid(run: &Run, epsilon: f64, delta: f64) -> Result<f64, String> {
+#[cfg(feature = "language")]
+pub(crate) fn noise_of_grid(run: &Run, epsilon: f64, delta: f64) -> Result<f64, String> {
     let found = tuning::noise_of(run, epsilon, delta);
     found.map(|(noise, _)| tuning::in_six_digits(noise)).map_err(|error| error.to_string())
 }
