@@ -306,7 +306,8 @@ def _files(folder: Path) -> dict[str, str]:
     }
     run = {"noise_multiplier": 1.0, "sample_rate": 0.1, "steps": 5}
     about = {"delta": [1e-5], "quantity": ["epsilon"], "lens": ["composition"]}
-    for name, more in (("account.json", {}), ("shuffled.json", {"sampling": "shuffle"})):
+    shuffled = {"sampling": "shuffle", "adjacency": "zero-out"}
+    for name, more in (("account.json", {}), ("shuffled.json", shuffled)):
         texts[name] = _core.ask("account", json.dumps(about | {"run": run | more}))[0].splitlines()
     wrong = json.loads("".join(texts["account.json"]))
     wrong["claims"][0] |= dict.fromkeys(("lower", "value", "upper"), 0.1)
@@ -588,7 +589,7 @@ def _question(kind: str, dice: Dice, files: dict[str, str]) -> dict[str, Any]:
     if kind == "status":
         return {"path": files[dice.choice(["game.csv", "work", "scores.csv", "folder"])]}
     if kind == "prove":
-        return {"path": files[dice.choice(ACCOUNTS)]}
+        return {"path": files[dice.next("account", ACCOUNTS)]}
     if kind == "curve":
         curve = dice.choice(["tradeoff", "profile", "steps"])
         question = {"kind": curve, "run": _run(dice), "points": _pick(dice, [3, 5], 1)}
