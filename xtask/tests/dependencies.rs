@@ -43,7 +43,6 @@ const WALLS: &[(&str, &[&str])] = &[
             "accounting",
             "audit",
             "games",
-            "fuzzing",
             "training",
             "language",
         ],
