@@ -1,7 +1,7 @@
 //! `tune grid`: trains and measures every configuration of a file, and fills a table.
 
 use crate::flags::word;
-use crate::{PRECISIONS, Play, Refusal, Work, bad_language, noise_of_grid};
+use crate::{PRECISIONS, Play, Refusal, Work, bad_language};
 use clap::Args;
 use experiments::Outcome;
 use language::grid::{Grid, GridDescription, GridPoint};
@@ -9,6 +9,7 @@ use papers::audited_canaries;
 use serde::Deserialize;
 use std::path::{Path, PathBuf};
 use training::{Device, PrecisionName};
+use vocabulary::Run;
 
 /// A grid of trainings, and where its table goes.
 #[derive(Clone, Debug, Default, Deserialize, Args)]
@@ -72,4 +73,13 @@ pub fn grid(question: &GridQuestion, work: &dyn Work) -> Result<Gridded, Refusal
     let outcome = play.carry_out(&grid, &out, work)?;
     found.table = Some((out, outcome));
     Ok(found)
+}
+
+/// The noise of a training of a grid, in the six digits that its table keeps.
+///
+/// # Errors
+/// A target that no noise meets, in words.
+fn noise_of_grid(run: &Run, epsilon: f64, delta: f64) -> Result<f64, String> {
+    let found = tuning::noise_of(run, epsilon, delta);
+    found.map(|(noise, _)| tuning::in_six_digits(noise)).map_err(|error| error.to_string())
 }

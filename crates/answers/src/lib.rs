@@ -9,8 +9,8 @@
 //! Some questions come with more than a document: an audit with a table of scores
 //! ([`audit`](fn@audit)), which must have a settled design, a table of trainings
 //! ([`tune`](fn@tune)), and the status of a folder ([`status`](fn@status)). A report
-//! ([`report`](fn@report)), `memorize` and [`membership`](fn@membership) name their files. What takes
-//! long tells [`Work`] how far it is.
+//! ([`report`](fn@report)), `memorize`, [`membership`](fn@membership), `grid`, `reproduce` and
+//! [`data`](fn@data) name their files. What takes long tells [`Work`] how far it is.
 //!
 //! ```
 //! use answers::{AccountQuestion, Ask};
@@ -112,8 +112,6 @@ pub use status::{Chunks, ExperimentStatus, status};
 pub(crate) use train::bad_language;
 pub use train::{PRECISIONS, TrainQuestion, Trained, checkpoints, explain_training, train};
 pub use translate::{Assumed, TranslateQuestion, TranslatedNumber, TranslatedReading, Translation};
-#[cfg(feature = "language")]
-pub(crate) use tune::noise_of_grid;
 pub use tune::{
     ProfilesQuestion, RankQuestion, RegressQuestion, SearchQuestion, SelectQuestion, TuneQuestion,
     Tuned, read_trainings, tune,
