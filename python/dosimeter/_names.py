@@ -20,6 +20,7 @@ Lens: TypeAlias = Literal[
     "closed-form-certified",
     "hidden-state",
     "hidden-state-renyi",
+    "unsampled",
 ]
 Method: TypeAlias = Literal[
     "clopper-pearson",

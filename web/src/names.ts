@@ -13,7 +13,8 @@ export type Lens =
   | "closed-form-clt"
   | "closed-form-certified"
   | "hidden-state"
-  | "hidden-state-renyi";
+  | "hidden-state-renyi"
+  | "unsampled";
 
 export type Method =
   | "clopper-pearson"
@@ -151,6 +152,7 @@ export const LENS_LABELS: Record<Lens, string> = {
   "closed-form-certified": "closed form (certified)",
   "hidden-state": "hidden state",
   "hidden-state-renyi": "hidden state (Rényi)",
+  "unsampled": "unsampled",
 };
 
 export const STANDING_MEANS: Record<Standing, string> = {

@@ -19,6 +19,7 @@ pub enum LensName {
     ClosedFormCertified,
     HiddenState,
     HiddenStateRenyi,
+    Unsampled,
 }
 
 impl LensName {
@@ -36,7 +37,7 @@ impl LensName {
         [Self::Composition, Self::LastIterate, Self::LastIterateMax, Self::FullBatch];
 
     /// Every lens, in the order in which they are shown.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::Composition,
         Self::LastIterate,
         Self::LastIterateMax,
@@ -49,6 +50,7 @@ impl LensName {
         Self::ClosedFormCertified,
         Self::HiddenState,
         Self::HiddenStateRenyi,
+        Self::Unsampled,
     ];
 
     pub fn as_str(self) -> &'static str {
@@ -65,6 +67,7 @@ impl LensName {
             Self::ClosedFormCertified => "closed-form-certified",
             Self::HiddenState => "hidden-state",
             Self::HiddenStateRenyi => "hidden-state-renyi",
+            Self::Unsampled => "unsampled",
         }
     }
 
@@ -83,6 +86,7 @@ impl LensName {
             Self::ClosedFormCertified => "closed form (certified)",
             Self::HiddenState => "hidden state",
             Self::HiddenStateRenyi => "hidden state (R\u{e9}nyi)",
+            Self::Unsampled => "unsampled",
         }
     }
 
