@@ -20,7 +20,6 @@ Lens: TypeAlias = Literal[
     "closed-form-certified",
     "hidden-state",
     "hidden-state-renyi",
-    "unsampled",
 ]
 Method: TypeAlias = Literal[
     "clopper-pearson",

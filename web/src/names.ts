@@ -13,8 +13,7 @@ export type Lens =
   | "closed-form-clt"
   | "closed-form-certified"
   | "hidden-state"
-  | "hidden-state-renyi"
-  | "unsampled";
+  | "hidden-state-renyi";
 
 export type Method =
   | "clopper-pearson"
@@ -152,7 +151,6 @@ export const LENS_LABELS: Record<Lens, string> = {
   "closed-form-certified": "closed form (certified)",
   "hidden-state": "hidden state",
   "hidden-state-renyi": "hidden state (Rényi)",
-  "unsampled": "unsampled",
 };
 
 export const STANDING_MEANS: Record<Standing, string> = {

@@ -19,7 +19,6 @@ pub enum LensName {
     ClosedFormCertified,
     HiddenState,
     HiddenStateRenyi,
-    Unsampled,
 }
 
 impl LensName {
@@ -37,7 +36,7 @@ impl LensName {
         [Self::Composition, Self::LastIterate, Self::LastIterateMax, Self::FullBatch];
 
     /// Every lens, in the order in which they are shown.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 12] = [
         Self::Composition,
         Self::LastIterate,
         Self::LastIterateMax,
@@ -50,7 +49,6 @@ impl LensName {
         Self::ClosedFormCertified,
         Self::HiddenState,
         Self::HiddenStateRenyi,
-        Self::Unsampled,
     ];
 
     pub fn as_str(self) -> &'static str {
@@ -67,7 +65,6 @@ impl LensName {
             Self::ClosedFormCertified => "closed-form-certified",
             Self::HiddenState => "hidden-state",
             Self::HiddenStateRenyi => "hidden-state-renyi",
-            Self::Unsampled => "unsampled",
         }
     }
 
@@ -86,7 +83,6 @@ impl LensName {
             Self::ClosedFormCertified => "closed form (certified)",
             Self::HiddenState => "hidden state",
             Self::HiddenStateRenyi => "hidden state (R\u{e9}nyi)",
-            Self::Unsampled => "unsampled",
         }
     }
 

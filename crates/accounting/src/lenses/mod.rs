@@ -14,7 +14,6 @@ mod gaussian_clt;
 mod hidden_state;
 mod last_iterate;
 mod renyi;
-mod unsampled;
 mod view;
 
 pub use view::{ProfileBound, View};
@@ -108,7 +107,6 @@ pub const ALL: &[Lens] = &[
     closed_form::CERTIFIED_LENS,
     hidden_state::LENS,
     hidden_state::RENYI_LENS,
-    unsampled::LENS,
 ];
 
 // Every name has its lens, at the place of the name.
