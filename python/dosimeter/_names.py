@@ -53,6 +53,7 @@ Sampling: TypeAlias = Literal[
     "truncated-poisson",
     "cyclic-poisson",
     "in-order",
+    "alternating",
 ]
 Adjacency: TypeAlias = Literal[
     "add-remove",

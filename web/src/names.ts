@@ -46,7 +46,8 @@ export type Sampling =
   | "balls-and-bins"
   | "truncated-poisson"
   | "cyclic-poisson"
-  | "in-order";
+  | "in-order"
+  | "alternating";
 
 export type Adjacency =
   | "add-remove"
@@ -180,6 +181,7 @@ export const SAMPLING_LABELS: Record<Sampling, string> = {
   "truncated-poisson": "truncated Poisson",
   "cyclic-poisson": "cyclic Poisson",
   "in-order": "in order",
+  "alternating": "alternating",
 };
 
 export const ADJACENCY_LABELS: Record<Adjacency, string> = {
