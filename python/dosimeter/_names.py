@@ -53,7 +53,6 @@ Sampling: TypeAlias = Literal[
     "truncated-poisson",
     "cyclic-poisson",
     "in-order",
-    "alternating",
 ]
 Adjacency: TypeAlias = Literal[
     "add-remove",

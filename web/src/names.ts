@@ -46,8 +46,7 @@ export type Sampling =
   | "balls-and-bins"
   | "truncated-poisson"
   | "cyclic-poisson"
-  | "in-order"
-  | "alternating";
+  | "in-order";
 
 export type Adjacency =
   | "add-remove"
@@ -181,7 +180,6 @@ export const SAMPLING_LABELS: Record<Sampling, string> = {
   "truncated-poisson": "truncated Poisson",
   "cyclic-poisson": "cyclic Poisson",
   "in-order": "in order",
-  "alternating": "alternating",
 };
 
 export const ADJACENCY_LABELS: Record<Adjacency, string> = {

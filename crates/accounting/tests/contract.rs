@@ -58,7 +58,6 @@ fn runs() -> Vec<(&'static str, Run)> {
         ("truncated", drawn(Sampling::TruncatedPoisson, AddRemove).drawing(largest)),
         ("cyclic", drawn(Sampling::CyclicPoisson, AddRemove).drawing(cycle)),
         ("in order", drawn(Sampling::InOrder, ZeroOut)),
-        ("alternating", drawn(Sampling::Alternating, Adjacency::AddRemove)),
         ("two releases per step", poisson(AddRemove).releases([further])),
         (
             "correlated noise",

@@ -14,7 +14,6 @@
 //!   row t + 2^62.
 //! * **Cyclic Poisson**: the Poisson batch, of those records i with i = t modulo the number of groups.
 //! * **In order**: records 0 to B - 1, then B to 2B - 1, and so on; the last batch of a pass may be shorter.
-//! * **Alternating**: everything in the even steps of a phase, nothing in the odd ones.
 //!
 //! Epochs are counted from the first step f of a phase, as they are accounted for: number e of them has row
 //! f + e, which no other epoch has. B is rate times records, rounded down: no record is drawn more often
@@ -76,8 +75,6 @@ impl Sampler {
         batch.records.clear();
         match way.sampling {
             Sampling::Full => batch.records.extend(0..self.records as u32),
-            Sampling::Alternating if here % 2 == 1 => {}
-            Sampling::Alternating => batch.records.extend(0..self.records as u32),
             Sampling::Poisson => self.coins(rate, row, secure, batch),
             Sampling::CyclicPoisson => {
                 let groups = way.drawing.cycle_length.unwrap_or(1).max(1);

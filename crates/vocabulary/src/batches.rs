@@ -28,8 +28,6 @@ pub enum Sampling {
     CyclicPoisson,
     /// The data set is cut into batches in its own order, the same in every pass.
     InOrder,
-    /// Everything in every second step, and nothing in between.
-    Alternating,
 }
 
 impl Sampling {
@@ -43,7 +41,6 @@ impl Sampling {
         ("truncated-poisson", Self::TruncatedPoisson),
         ("cyclic-poisson", Self::CyclicPoisson),
         ("in-order", Self::InOrder),
-        ("alternating", Self::Alternating),
     ];
 
     /// Whether every record joins every batch by its own coin (of any weight, 1 included).
@@ -64,7 +61,7 @@ impl Sampling {
     /// The keys of a run that belong to this scheme alone.
     pub fn keys(self) -> &'static [&'static str] {
         match self {
-            Self::Poisson | Self::Full | Self::InOrder | Self::Alternating => &[],
+            Self::Poisson | Self::Full | Self::InOrder => &[],
             Self::Shuffle => &["permutation"],
             Self::FixedSize => &["replacement"],
             Self::BallsAndBins => &["uses_per_epoch"],
@@ -84,7 +81,6 @@ impl Sampling {
             Self::TruncatedPoisson => "truncated Poisson",
             Self::CyclicPoisson => "cyclic Poisson",
             Self::InOrder => "in order",
-            Self::Alternating => "alternating",
         }
     }
 
@@ -99,7 +95,6 @@ impl Sampling {
             Self::TruncatedPoisson => "truncated Poisson batches",
             Self::CyclicPoisson => "cyclic Poisson batches",
             Self::InOrder => "batches in the order of the data",
-            Self::Alternating => "alternating batches",
         }
     }
 
@@ -126,7 +121,6 @@ impl Sampling {
             Self::InOrder => {
                 "The records are cut into batches in their own order, the same in every pass"
             }
-            Self::Alternating => "Every second batch holds every record, and the others hold none",
         }
     }
 

@@ -8,7 +8,6 @@
 //! every step given any history is dominated by a pair fixed in advance, the transcript is dominated
 //! by the product (Zhu, Dong, Wang 2022, Theorem 10).
 
-mod alternating;
 pub mod balls_and_bins;
 mod cyclic_poisson;
 mod either_way;
@@ -83,7 +82,6 @@ pub const ALL: &[Scheme] = &[
     truncated_poisson::SCHEME,
     cyclic_poisson::SCHEME,
     in_order::SCHEME,
-    alternating::SCHEME,
 ];
 
 /// The scheme of a run.

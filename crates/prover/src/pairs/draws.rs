@@ -75,10 +75,6 @@ fn one<const N: usize>(run: &Run, phase: &Phase, depth: i64) -> Result<Drawn<N>,
     let coins = |times: u64| coins(phase, records, times);
     match run.sampling() {
         Sampling::Poisson | Sampling::Full => Ok(coins(phase.steps)),
-        Sampling::Alternating => {
-            let whole = Phase { sample_rate: 1.0, ..*phase };
-            Ok(self::coins(&whole, records, phase.steps.div_ceil(2)))
-        }
         Sampling::CyclicPoisson => {
             Ok(coins(phase.steps.div_ceil(run.drawing().cycle_length.unwrap_or(1).max(1))))
         }
