@@ -32,6 +32,7 @@ Method: TypeAlias = Literal[
     "one-run-gdp",
     "one-run-independent",
     "gaussian-pair",
+    "rank-gaussian",
     "sequential",
 ]
 Quantity: TypeAlias = Literal[

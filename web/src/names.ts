@@ -26,6 +26,7 @@ export type Method =
   | "one-run-gdp"
   | "one-run-independent"
   | "gaussian-pair"
+  | "rank-gaussian"
   | "sequential";
 
 export type Quantity =
