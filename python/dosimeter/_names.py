@@ -32,7 +32,6 @@ Method: TypeAlias = Literal[
     "one-run-gdp",
     "one-run-independent",
     "gaussian-pair",
-    "rank-gaussian",
     "sequential",
 ]
 Quantity: TypeAlias = Literal[

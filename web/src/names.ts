@@ -26,7 +26,6 @@ export type Method =
   | "one-run-gdp"
   | "one-run-independent"
   | "gaussian-pair"
-  | "rank-gaussian"
   | "sequential";
 
 export type Quantity =

@@ -42,7 +42,6 @@ pub mod one_run;
 mod plan;
 pub mod planning;
 pub mod quality;
-mod rank_gaussian;
 mod ranks;
 pub mod rates;
 pub mod read;

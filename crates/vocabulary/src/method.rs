@@ -67,7 +67,6 @@ pub enum Method {
     OneRunGdp,
     OneRunIndependent,
     GaussianPair,
-    RankGaussian,
     /// Trials in their order; it is asked for by a question of its own.
     Sequential,
 }
@@ -77,7 +76,7 @@ impl Method {
     pub const CLAIMS_LEAST: Self = Self::Grid;
 
     /// Every method that can be asked for by name, in the order in which they are shown.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 10] = [
         Self::ClopperPearson,
         Self::Gdp,
         Self::Composition,
@@ -88,7 +87,6 @@ impl Method {
         Self::OneRunGdp,
         Self::OneRunIndependent,
         Self::GaussianPair,
-        Self::RankGaussian,
     ];
 
     pub fn as_str(self) -> &'static str {
@@ -103,7 +101,6 @@ impl Method {
             Self::OneRunGdp => "one-run-gdp",
             Self::OneRunIndependent => "one-run-independent",
             Self::GaussianPair => "gaussian-pair",
-            Self::RankGaussian => "rank-gaussian",
             Self::Sequential => "sequential",
         }
     }
@@ -121,7 +118,6 @@ impl Method {
             Self::OneRunGdp => "one run, Gaussian",
             Self::OneRunIndependent => "one run, no shared randomness",
             Self::GaussianPair => "Gaussian pair, estimate",
-            Self::RankGaussian => "Gaussian by ranks, estimate",
             Self::Sequential => "trials in their order",
         }
     }
@@ -196,7 +192,7 @@ impl Method {
 
     /// Whether the number is an estimate without any confidence.
     pub fn is_estimate(self) -> bool {
-        matches!(self, Self::Grid | Self::GaussianPair | Self::RankGaussian)
+        matches!(self, Self::Grid | Self::GaussianPair)
     }
 
     /// Why the method does not hold for a design, when it does not.

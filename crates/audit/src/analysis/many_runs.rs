@@ -31,7 +31,6 @@ pub(super) fn bounds(
             Method::Composition | Method::LastIterate => family(scores, plan, method),
             Method::Bayes => bayes(scores, plan),
             Method::Grid => grid(scores, plan, not_valid),
-            Method::RankGaussian => Ok(rank_gaussian(scores, plan)),
             // The plan objects to methods of another design.
             _ => Ok(Vec::new()),
         };
@@ -241,17 +240,6 @@ fn grid(
         }
     }
     Ok(found)
-}
-
-fn rank_gaussian(scores: &Scores, plan: &Plan) -> Vec<Finding> {
-    let mu = crate::rank_gaussian::mu(scores);
-    let valid_for = "Gaussian scores of one variance, as an estimate without confidence";
-    let at = |delta: &f64| {
-        let epsilon = gaussian_epsilon(mu, *delta);
-        let found = finding(plan, Method::RankGaussian, *delta, epsilon, valid_for);
-        Finding { threshold_rule: None, ..found }
-    };
-    plan.deltas.iter().map(at).collect()
 }
 
 /// The counts that measure under the plan's rule when scores of these sizes are separated.
