@@ -23,7 +23,7 @@ from __future__ import annotations
 from ._core import VERSION as __version__
 from .auditing import Audit, Bound, Measured, Verdict, audit, plan
 from .calibration import Advice, AdviceRow, Calibration, advise, calibrate
-from .checking import Check, Limit, Reading, Translated, Translation, check, translate
+from .checking import Check, Limit, Reading, Translated, Translation, check, prove, translate
 from .claims import Account, At, Claim, Sign, Unsupportedness, account
 from .comparison import Comparison, compare
 from .curves import Curve, Line, profile, steps, tradeoff
@@ -96,6 +96,7 @@ __all__ = [
     "memorize",
     "plan",
     "profile",
+    "prove",
     "report",
     "rmia",
     "sequential",

@@ -7,12 +7,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from . import _asking
+from . import _asking, _core
 from ._answers import InJson
 from ._names import Schema
 from ._types import Document, Lens, Quantity, Side, Standing
 from ._values import as_document, infinite, plain
-from .claims import At, Claim
+from .claims import Account, At, Claim
 from .runs import Run, RunLike, as_run
 
 
@@ -123,6 +123,22 @@ def check(
     }
     question = as_run(run)._question() | {"policy": policy, "time_limit": time_limit}
     return Check.from_json(_asking.ask("check", question)[1])
+
+
+def prove(account: Account) -> Document:
+    """Every certified end of an account, checked again in ball arithmetic: the
+    ``dosimeter.certificate/1`` document. Its ``outcome`` is ``proven``, ``undecided`` or ``wrong``.
+
+    >>> import dosimeter
+    >>> run = dosimeter.Run(noise_multiplier=1.0, sample_rate=0.01, steps=1000)
+    >>> account = dosimeter.account(run, delta=1e-5, lens="composition", quantity="epsilon")
+    >>> dosimeter.prove(account)["outcome"]
+    'proven'
+    """
+    text, warnings, _ = _core.prove("the account", account.to_json())
+    _asking.warn(warnings)
+    found: Document = json.loads(text)
+    return found
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 #: Questions of each kind; a thousand in all.
 EACH = {
-    "account": 290,
+    "account": 280,
     "calibrate": 90,
     "advice": 15,
     "curve": 40,
@@ -44,6 +44,7 @@ EACH = {
     "report": 10,
     "attack": 44,
     "membership": 10,
+    "prove": 10,
 }
 
 #: The command of a kind, where it has another name.
@@ -58,7 +59,10 @@ COMMANDS = {
 OF_THE_PAGE = ("panel", "map")
 
 #: Kinds whose questions name files of this machine: no request does.
-WITHOUT_REQUESTS = ("tune", "memorize", "status", "report", "attack", "membership")
+WITHOUT_REQUESTS = ("tune", "memorize", "status", "report", "attack", "membership", "prove")
+
+#: Account documents: two that are true, one with an end that is wrong, and what is none.
+ACCOUNTS = ("account.json", "shuffled.json", "wrong.json", "scores.csv")
 
 #: Keys that are words of the command and not flags, in their order.
 WORDS = (
@@ -172,7 +176,7 @@ def test_there_are_a_thousand_of_every_kind() -> None:
     places = dict.fromkeys(
         ("results.csv", "plan.csv", "tuned.jsonl", "base.jsonl", "scores.csv", "missing.jsonl"), "a"
     )
-    places |= dict.fromkeys(("game.csv", "folder", "work", "losses.npy", "mask.npy"), "a")
+    places |= dict.fromkeys(("game.csv", "folder", "work", "losses.npy", "mask.npy", *ACCOUNTS), "a")
     for kind, number in EACH.items():
         dice = Dice(f"dosimeter {kind}")
         asked[kind] = [_question(kind, dice, places) for _ in range(number)]
@@ -300,6 +304,14 @@ def _files(folder: Path) -> dict[str, str]:
         "base.jsonl": [json.dumps(row | {"completion": " red"}) for row in secrets],
         "scores.csv": ["score,member", *scores],
     }
+    run = {"noise_multiplier": 1.0, "sample_rate": 0.1, "steps": 5}
+    about = {"delta": [1e-5], "quantity": ["epsilon"], "lens": ["composition"]}
+    shuffled = {"sampling": "shuffle", "adjacency": "zero-out"}
+    for name, more in (("account.json", {}), ("shuffled.json", shuffled)):
+        texts[name] = _core.ask("account", json.dumps(about | {"run": run | more}))[0].splitlines()
+    wrong = json.loads("".join(texts["account.json"]))
+    wrong["claims"][0] |= dict.fromkeys(("lower", "value", "upper"), 0.1)
+    texts["wrong.json"] = [json.dumps(wrong)]
     for name, lines in texts.items():
         (folder / name).write_text("\n".join(lines) + "\n")
     game = folder / "game.csv"
@@ -335,6 +347,8 @@ def _asked(kind: str, question: dict[str, Any], files: dict[str, str]) -> tuple[
             text, _, code = _core.memorize(asked)
         elif kind == "status":
             text, _, code = _core.status(question["path"])
+        elif kind == "prove":
+            text, _, code = _core.prove(question["path"], Path(question["path"]).read_text())
         elif kind == "attack":
             text, _, code = _core.attack(asked, None)
         elif kind == "membership":
@@ -574,6 +588,8 @@ def _question(kind: str, dice: Dice, files: dict[str, str]) -> dict[str, Any]:
         return question | shares | {"target": dice.choice([0, 3, 99])}
     if kind == "status":
         return {"path": files[dice.choice(["game.csv", "work", "scores.csv", "folder"])]}
+    if kind == "prove":
+        return {"path": files[dice.next("account", ACCOUNTS)]}
     if kind == "curve":
         curve = dice.choice(["tradeoff", "profile", "steps"])
         question = {"kind": curve, "run": _run(dice), "points": _pick(dice, [3, 5], 1)}

@@ -7,6 +7,7 @@ mod browser;
 mod fuzz;
 mod gate;
 mod generate;
+mod mutate;
 mod package;
 mod poppler;
 mod process;
@@ -28,6 +29,7 @@ cargo xtask generate               names for Python and the page, from the vocab
 cargo xtask prove --runs N [--seed S] [--part K/N]
                                    prove the ends of random runs in ball arithmetic, on all cores;
                                    a part that was broken off goes on; --table writes docs/accuracy.md
+cargo xtask mutate [WORD …]         break what the contract suites promise, see them fail
 cargo xtask package [PART …]        binary, wheel, sdist, Debian package in target/package/out
 cargo xtask fuzz [--seconds N] [TARGET …]
                                    coverage-guided fuzzing (default 60 s per target)";
@@ -56,6 +58,7 @@ fn main() -> Result<ExitCode> {
         "generate" => generate(),
         "prove" => prove::run(rest),
         "package" => package::run(rest),
+        "mutate" => mutate::run(rest),
         "--help" | "-h" | "help" => {
             println!("{USAGE}");
             Ok(ExitCode::SUCCESS)

@@ -9,11 +9,12 @@ use accounting::pairs::{
     BinomialGaussian, Composed, Gaussian, LastIterateMax, LatticeBracket, LatticeOptions, TwoPoint,
 };
 use accounting::{
-    AccountingError, Pair, Questions, Subject, Target, Unknown, account, calibrate, schemes,
+    AccountingError, Order, Pair, Questions, Subject, Target, Unknown, account, calibrate,
+    directions, schemes,
 };
 use vocabulary::{
-    Adjacency, Direction, Drawing, FurtherRelease, Interval, LensName, Matrix, Phase, Run,
-    RunBuilder, Sampling,
+    Adjacency, Direction, Drawing, FurtherRelease, Interval, LensName, Matrix, Phase, Release, Run,
+    RunBuilder, Sampling, Standing,
 };
 
 const DELTA: f64 = 1e-5;
@@ -168,8 +169,53 @@ fn both_orders_are_the_worse_one() {
     }
 }
 
+/// A pair whose orders have changed their names. Of most pairs removing leaks more; of these adding does.
+struct Renamed<'a>(&'a dyn Pair);
+
+impl Renamed<'_> {
+    fn ask<T>(&self, order: Order, ask: impl FnOnce(&dyn Pair, Order) -> T) -> T {
+        ask(self.0, if order == Order::Add { Order::Remove } else { Order::Add })
+    }
+}
+
+type Found = Result<Interval, AccountingError>;
+
+impl Pair for Renamed<'_> {
+    fn delta(&self, epsilon: f64, order: Order) -> Found {
+        self.ask(order, |pair, order| pair.delta(epsilon, order))
+    }
+    fn one_minus_delta(&self, epsilon: f64, order: Order) -> Found {
+        self.ask(order, |pair, order| pair.one_minus_delta(epsilon, order))
+    }
+    fn epsilon(&self, delta: f64, order: Order) -> Found {
+        self.ask(order, |pair, order| pair.epsilon(delta, order))
+    }
+    fn tpr(&self, fpr: f64, order: Order) -> Found {
+        self.ask(order, |pair, order| pair.tpr(fpr, order))
+    }
+    fn fnr(&self, fpr: f64, order: Order) -> Found {
+        self.ask(order, |pair, order| pair.fnr(fpr, order))
+    }
+}
+
+#[test]
+fn both_orders_have_no_first() {
+    let both = Direction::Both;
+    for (name, pair) in pairs() {
+        let (pair, renamed) = (pair.as_ref(), &Renamed(pair.as_ref()));
+        let epsilon = directions::epsilon(pair, DELTA, both).unwrap();
+        overlap(&name, &epsilon, &directions::epsilon(renamed, DELTA, both).unwrap());
+        let delta = directions::delta(pair, 0.5, both).unwrap();
+        overlap(&name, &delta, &directions::delta(renamed, 0.5, both).unwrap());
+    }
+}
+
 #[test]
 fn pairs_keep_their_promises() {
+    for scheme in schemes::ALL {
+        let drawn = runs().iter().any(|(_, run)| run.sampling() == scheme.sampling);
+        assert!(drawn, "{}: no run of these suites is drawn so", scheme.sampling.words());
+    }
     for (name, pair) in pairs() {
         pair_laws::all(&name, pair.as_ref());
     }
@@ -192,6 +238,12 @@ fn epsilon_and_delta_of_a_lens_invert_each_other() {
                 let delta = view.delta(epsilon.upper, direction).unwrap();
                 let most = DELTA * (1.0 + 1e-9);
                 assert!(delta.lower <= most, "{name}, {direction:?}: {epsilon:?} {delta:?}");
+                // A bound says nothing from below, but both of its ends come from one profile.
+                let bound = matches!(view, View::Bound(_));
+                assert!(
+                    !bound || delta.upper <= 1.000_001 * DELTA,
+                    "{name}: {epsilon:?} {delta:?}"
+                );
             }
             if epsilon.lower > 0.0 {
                 let delta = view.delta(epsilon.lower, direction).unwrap();
@@ -200,6 +252,34 @@ fn epsilon_and_delta_of_a_lens_invert_each_other() {
             }
         }
     }
+}
+
+/// What is proven about all iterates is never below what they leak at least, whichever lens proves it.
+#[test]
+fn what_is_proven_encloses_the_worst_case() {
+    let mut compared = 0;
+    for (name, lens, run, view) in views() {
+        let proven =
+            lens.standing(&run) == Standing::Proven && lens.release == Release::AllIterates;
+        if !proven || lens.name == LensName::SIGNED {
+            continue;
+        }
+        let signed = Lens::named(LensName::SIGNED).look(&run).unwrap();
+        let truth = signed.at_least().unwrap_or(&signed);
+        let mut above = |what: &str, ask: &dyn Fn(&View) -> Result<Interval, AccountingError>| {
+            let Ok(found) = ask(&view) else { return };
+            compared += 1;
+            let least = ask(truth).unwrap();
+            assert!(found.upper >= least.lower, "{what}, {name}: {found:?} below {least:?}");
+        };
+        above("epsilon", &|view| view.epsilon(DELTA, Direction::Both));
+        above("delta", &|view| view.delta(0.5, Direction::Both));
+        above("advantage", &View::advantage);
+        for fpr in [0.01, 0.21] {
+            above("power", &|view| view.tpr(fpr, Direction::Both));
+        }
+    }
+    assert!(compared > 30, "only {compared}");
 }
 
 /// The curve of a lens falls, is convex and never above guessing.
@@ -266,6 +346,20 @@ fn more_noise_and_fewer_steps_leak_less() {
                 less("fewer steps", &shorter);
             }
         }
+    }
+}
+
+/// A run that may stop at any step leaks at least what it leaks at each of them.
+#[test]
+fn the_largest_last_iterate_is_at_least_that_of_every_stop() {
+    let run = Run::builder().phase(0.7764, 0.01, 20).build().unwrap();
+    let largest = Lens::named(LensName::LastIterateMax).look(&run).unwrap();
+    let largest = largest.epsilon(1e-6, Direction::Both).unwrap();
+    for steps in 1..=20 {
+        let run = run.with_phases(vec![Phase { steps, ..run.phases()[0] }]).unwrap();
+        let stopped = Lens::named(LensName::LastIterate).look(&run).unwrap();
+        let stopped = stopped.epsilon(1e-6, Direction::Both).unwrap();
+        assert!(stopped.lower <= largest.upper, "{steps}: {stopped:?} above {largest:?}");
     }
 }
 

@@ -9,8 +9,8 @@
 //! Some questions come with more than a document: an audit with a table of scores
 //! ([`audit`](fn@audit)), which must have a settled design, a table of trainings
 //! ([`tune`](fn@tune)), and the status of a folder ([`status`](fn@status)). A report
-//! ([`report`](fn@report)), `memorize` and [`membership`](fn@membership) name their files. What takes
-//! long tells [`Work`] how far it is.
+//! ([`report`](fn@report)), `memorize`, [`membership`](fn@membership), `grid`, `reproduce` and
+//! [`data`](fn@data) name their files. What takes long tells [`Work`] how far it is.
 //!
 //! ```
 //! use answers::{AccountQuestion, Ask};
@@ -33,9 +33,12 @@ mod check;
 mod claimed;
 mod compare;
 mod curve;
+mod data;
 mod documents;
 mod every_way;
 pub mod flags;
+#[cfg(feature = "language")]
+mod grid;
 pub mod legends;
 mod limit;
 mod membership;
@@ -47,6 +50,8 @@ mod plan;
 mod play;
 mod refusal;
 mod report;
+#[cfg(feature = "papers")]
+mod reproduce;
 mod run;
 mod sequential;
 mod several;
@@ -77,7 +82,13 @@ pub use compare::{
     BatchSizesQuestion, CompareQuestion, Comparison, LeftOut, MapQuestion, NamedAccount, NamedRun,
 };
 pub use curve::{CurveQuestion, POINTS};
+pub use data::{
+    Content, DataAnswer, DataDescription, DataDocument, DataQuestion, DatasetEntry,
+    DescribedColumn, FileEntry, FileStatus, data,
+};
 pub use every_way::noise_figure;
+#[cfg(feature = "language")]
+pub use grid::{GridQuestion, Gridded, grid};
 pub use membership::{
     LiraTerms, MatrixQuestion, MembershipDocument, MembershipQuestion, PowerOfAttack, RecordAtRisk,
     RmiaTerms, membership,
@@ -90,16 +101,20 @@ pub use plan::{NeededRows, PlanQuestion, Planned, PlannedAttack, PlannedRule, Pl
 pub use play::{Play, RunDocument, beside, exit_of};
 pub use refusal::{Kind, Refusal, RefusalDocument, exit, plainly};
 pub use report::{ReportFormat, ReportQuestion, Reported, report};
+#[cfg(feature = "papers")]
+pub use reproduce::{
+    DoneEntry, ListedEntry, ReproduceQuestion, Reproduced, ReproducedWhat, reproduce,
+};
 pub use run::{Described, Loaded, TextFile, load};
 pub use sequential::{over_time, sequential};
 pub use status::{Chunks, ExperimentStatus, status};
 #[cfg(feature = "language")]
-pub use train::bad_language;
+pub(crate) use train::bad_language;
 pub use train::{PRECISIONS, TrainQuestion, Trained, checkpoints, explain_training, train};
 pub use translate::{Assumed, TranslateQuestion, TranslatedNumber, TranslatedReading, Translation};
 pub use tune::{
     ProfilesQuestion, RankQuestion, RegressQuestion, SearchQuestion, SelectQuestion, TuneQuestion,
-    Tuned, noise_of_grid, read_trainings, tune,
+    Tuned, read_trainings, tune,
 };
 pub use work::{Ended, Work};
 

@@ -54,10 +54,7 @@ impl Play {
             Some(text) => text.parse::<Shard>()?,
             None => Shard::ALL,
         };
-        let threads = match self.threads {
-            Some(threads) => usize::try_from(threads).unwrap_or(usize::MAX),
-            None => std::thread::available_parallelism().map_or(1, usize::from),
-        };
+        let threads = threads(self.threads);
         let stop = work.stop();
         let settings = Settings { threads, shard, force: self.force, reporter: work, stop: &stop };
         Ok(experiments::run(experiment, out, &settings)?)
@@ -85,6 +82,14 @@ pub fn exit_of(outcome: &Outcome) -> u8 {
         Outcome::Complete { .. } => exit::ANSWERED,
         Outcome::Incomplete { .. } => exit::INCOMPLETE,
         Outcome::Interrupted { .. } => exit::INTERRUPTED,
+    }
+}
+
+/// This many threads, or all cores.
+pub(crate) fn threads(stated: Option<u64>) -> usize {
+    match stated {
+        Some(threads) => usize::try_from(threads).unwrap_or(usize::MAX),
+        None => std::thread::available_parallelism().map_or(1, usize::from),
     }
 }
 

@@ -335,7 +335,7 @@ fn refused(error: TrainingError) -> Refusal {
 
 /// With how a run file names what is missing.
 #[cfg(feature = "language")]
-pub fn bad_language(error: language::LanguageError) -> Refusal {
+pub(crate) fn bad_language(error: language::LanguageError) -> Refusal {
     let refusal = Refusal::bad_input(error.to_string());
     match error {
         language::LanguageError::NoTokenizer { .. } => {

@@ -11,7 +11,7 @@ use tuning::regression::{Errors, Regression, RegressionOptions, Unit, regress};
 use tuning::search::{SearchCost, Trials, search_table};
 use tuning::selection::{Better, Selection, select};
 use tuning::{EpsilonGroup, Ranking, TrainingTable, TuningError, rank};
-use vocabulary::{Figure, Run};
+use vocabulary::Figure;
 
 /// What is asked of the table.
 #[derive(Clone, Debug, Deserialize)]
@@ -266,15 +266,6 @@ impl From<TuningError> for Refusal {
             other => Self::bad_input(other.to_string()),
         }
     }
-}
-
-/// The noise of a training of a grid, in the six digits that its table keeps.
-///
-/// # Errors
-/// A target that no noise meets, in words.
-pub fn noise_of_grid(run: &Run, epsilon: f64, delta: f64) -> Result<f64, String> {
-    let found = tuning::noise_of(run, epsilon, delta);
-    found.map(|(noise, _)| tuning::in_six_digits(noise)).map_err(|error| error.to_string())
 }
 
 #[cfg(test)]

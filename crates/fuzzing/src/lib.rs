@@ -9,5 +9,5 @@ mod scores;
 
 pub use bytes::{Bytes, Pseudorandom};
 pub use description::{run_description, some_description};
-pub use numerics::{numerics, numerics_times};
+pub use numerics::numerics;
 pub use scores::{any_scores, score_file, some_score_file};

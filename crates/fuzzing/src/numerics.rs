@@ -8,7 +8,6 @@
 use crate::Bytes;
 use accounting::pairs::{BinomialGaussian, Composed};
 use accounting::{AccountingError, Order, Pair};
-use std::time::Instant;
 use vocabulary::{Adjacency, Interval, Run, Sampling};
 
 /// Rounding of the few operations done in this file, relative to 1.
@@ -43,30 +42,6 @@ pub fn numerics(data: &[u8]) -> usize {
         BinomialGaussian::for_run(&case.run).ok().map(|pair| Box::new(pair) as Box<dyn Pair>),
     ];
     pairs.iter().flatten().map(|pair| laws(pair.as_ref(), &case)).sum()
-}
-
-/// How long each quantity of a case takes, in words.
-pub fn numerics_times(data: &[u8]) -> String {
-    let Some(case) = Case::read(data) else { return "no run".to_owned() };
-    let Ok(pair) = Composed::for_run(&case.run) else { return "refused".to_owned() };
-    let timed = |call: &dyn Fn() -> Result<Interval, AccountingError>| {
-        let start = Instant::now();
-        let answer = call();
-        format!("{:.3} s {answer:?}", start.elapsed().as_secs_f64())
-    };
-    let mut text = format!("{:?}", case.run);
-    for way in [Order::Remove, Order::Add] {
-        text += &format!(
-            "\n  {way:?} delta({:e}): {}\n  epsilon({:e}): {}\n  tpr({:e}): {}",
-            case.epsilon,
-            timed(&|| pair.delta(case.epsilon, way)),
-            case.delta,
-            timed(&|| pair.epsilon(case.delta, way)),
-            case.false_positive_rate,
-            timed(&|| pair.tpr(case.false_positive_rate, way)),
-        );
-    }
-    text
 }
 
 fn run(bytes: &mut Bytes) -> Option<Run> {

@@ -21,6 +21,7 @@ pub use context::Context;
 pub use empirical_variance::audited_canaries;
 pub use error::PaperError;
 pub use index::write_index;
+pub(crate) use reproduction::row;
 pub use reproduction::{PaperTable, Reproduction, write};
 pub use trained::{TrainedContext, TrainedEntry};
 

@@ -7,6 +7,14 @@ use serde_json::{Value, json};
 use std::path::Path;
 use vocabulary::Figure;
 
+/// A row of a table, from a tuple or a list.
+pub(crate) fn row(cells: impl Serialize) -> Vec<Value> {
+    match json!(cells) {
+        Value::Array(row) => row,
+        one => vec![one],
+    }
+}
+
 /// A table with named columns.
 #[derive(Clone, Debug, Serialize)]
 pub struct PaperTable {
@@ -20,7 +28,9 @@ impl PaperTable {
         Self { name: name.into(), columns: columns.to_vec(), rows: Vec::new() }
     }
 
-    pub fn push(&mut self, row: Vec<Value>) {
+    /// Adds a row: a tuple, or a list.
+    pub fn push(&mut self, cells: impl Serialize) {
+        let row = row(cells);
         debug_assert_eq!(row.len(), self.columns.len());
         self.rows.push(row);
     }

@@ -9,11 +9,9 @@
 //! | `certified_survey` | the certified closed form against the truth, on random runs |
 //! | `audit_probe` | the estimators of `audit` on synthetic scores |
 //! | `audit_tightness` | how much the bounds show, for the table of peers |
-//! | `games` | simulated games per second |
-//! | `generator` | random numbers per second |
+//! | `games` | random numbers and simulated games per second |
 //! | `gallery` | one figure of each kind, to be looked at |
 //! | `game_bars` | tests of simulated games, all settings and seeds |
-//! | `fuzz_survey` | the laws of `fuzzing` on random inputs |
 //! | `speed` | training steps per second, for `cargo xtask bench training` |
 //! | `lora_step`, `acr_passes` | fine-tuning and the shortest prompt, for `cargo xtask bench language` |
 //! | `device_bench`, `device_lora` | training on an NVIDIA device; the peers are the Python files beside them |

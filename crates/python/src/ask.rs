@@ -5,7 +5,7 @@ use crate::interruptible::{self, AtInterrupt};
 use crate::listener::Listener;
 use answers::{
     AccountQuestion, Answer, Ask, AttackQuestion, AuditQuestion, Document, Ended,
-    MembershipQuestion, MemorizeQuestion, Picture, Question, Refusal, ReportQuestion,
+    MembershipQuestion, MemorizeQuestion, Picture, Question, Refusal, ReportQuestion, TextFile,
     TrainQuestion, TuneQuestion,
 };
 use pyo3::exceptions::PyKeyboardInterrupt;
@@ -187,6 +187,14 @@ pub(crate) fn attack(
 #[pyfunction]
 pub(crate) fn status(py: Python<'_>, path: PathBuf) -> PyResult<Said> {
     let work = move || answers::status(&path).map(|found| Answer::of(&found));
+    let answer = interruptible::run(py, &AtInterrupt::Abandon, work)?;
+    answer.map(said).map_err(|refusal| refused(py, &refusal))
+}
+
+/// Checks the ends of an account document, or of one claim with its run, in ball arithmetic.
+#[pyfunction]
+pub(crate) fn prove(py: Python<'_>, name: String, text: String) -> PyResult<Said> {
+    let work = move || answers::prove(&TextFile { name, text }).map(|found| Answer::of(&found));
     let answer = interruptible::run(py, &AtInterrupt::Abandon, work)?;
     answer.map(said).map_err(|refusal| refused(py, &refusal))
 }

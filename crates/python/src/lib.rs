@@ -20,7 +20,8 @@ use pyo3::prelude::*;
 mod _core {
     #[pymodule_export]
     use super::ask::{
-        account_seconds, ask, attack, audit, membership, memorize, report, status, train, tune,
+        account_seconds, ask, attack, audit, membership, memorize, prove, report, status, train,
+        tune,
     };
     #[pymodule_export]
     use super::command::{command, main};

@@ -1,17 +1,15 @@
 //! `data`: the data sets known by name, where they are to be had and under which licence, with
-//! checksums; and whether files are the published ones.
+//! checksums; whether files are the published ones; and the `[data]` table for a CSV file.
 
+use super::show;
 use crate::args::{Format, OutputArgs};
 use crate::console::Console;
-use crate::exit;
 use crate::print::{Align, TextTable, WIDTH, wrap};
-use answers::{Kind, Refusal};
+use answers::{
+    Content, DataAnswer, DataDescription, DataDocument, DataQuestion, DatasetEntry,
+    DescribedColumn, FileEntry, FileStatus, Refusal,
+};
 use clap::Args;
-use schemars::JsonSchema;
-use serde::Serialize;
-use std::path::{Path, PathBuf};
-use training::data::adult;
-use training::data::catalogue::{KNOWN, KnownDataset, Verification, Verified, known, verify_file};
 
 #[derive(Debug, Args)]
 #[command(before_help = "\
@@ -22,91 +20,34 @@ Examples:
   dosimeter data describe people.csv > training.toml
 ")]
 pub struct DataArgs {
-    /// The name of a known data set; a file or folder to verify; or `describe FILE.csv`, which
-    /// begins a [data] table for a file of your own
-    #[arg(value_name = "NAME|PATH|describe FILE.csv")]
-    what: Vec<PathBuf>,
+    #[command(flatten)]
+    question: DataQuestion,
     #[command(flatten)]
     output: OutputArgs,
 }
 
 pub(super) fn run(args: &DataArgs, console: &mut Console) -> Result<u8, Refusal> {
     let format = args.output.among(&[Format::Human, Format::Json])?;
-    // A file of that name would be written ./describe.
-    if let Some((first, files)) = args.what.split_first()
-        && first.as_os_str() == "describe"
-    {
-        return match files {
-            [file] => super::data_describe::run(file, format, console),
-            _ => Err(Refusal::bad_input("`data describe` takes one CSV file")),
-        };
-    }
-    let mut described: Vec<&KnownDataset> = Vec::new();
-    let mut files: Vec<PathBuf> = Vec::new();
-    for what in &args.what {
-        match what.to_str().and_then(known) {
-            // A file of that name would be written ./adult.
-            Some(dataset) => described.push(dataset),
-            None => files.extend(files_of(what)?),
+    let found = answers::data(&args.question)?;
+    let code = show(&found, format, console, |found| match found {
+        DataAnswer::Known(found) if args.question.what.is_empty() => table(found),
+        DataAnswer::Known(found) => {
+            let datasets = found.datasets.iter().map(description);
+            datasets.chain(found.files.iter().map(sentence)).collect::<Vec<_>>().join("\n")
         }
+        DataAnswer::Described(found) => skeleton(found),
+    })?;
+    if let (DataAnswer::Described(_), Format::Human) = (&found, format) {
+        console.hint(
+            "the last column is taken as the label. Categories and classes were read from the records: keep what is public knowledge. \
+             Means and deviations are yours to state. Add [run], [model] and [optimizer], then \
+             `dosimeter train`",
+        );
     }
-    let list = args.what.is_empty();
-    if list {
-        described.extend(KNOWN.iter());
-    }
-    let built_in = described.iter().any(|dataset| dataset.name == "adult").then(adult::verify);
-    let verified: Vec<(PathBuf, Verified)> = files
-        .into_iter()
-        .map(|path| {
-            let found = verify_file(&path)
-                .map_err(|error| Refusal::bad_input(format!("{}: {error}", path.display())))?;
-            Ok((path, found))
-        })
-        .collect::<Result<_, Refusal>>()?;
-    if format == Format::Json {
-        console.json(&DataDocument::new(&described, &verified))?;
-    } else if list {
-        console.answer(&table())?;
-    } else {
-        let mut text: Vec<String> = described.iter().map(|dataset| description(dataset)).collect();
-        text.extend(verified.iter().map(|(path, found)| sentence(path, found)));
-        console.answer(&text.join("\n"))?;
-    }
-    if let Some(Err(damaged)) = built_in {
-        return Err(Refusal::new(Kind::Bug, damaged.to_string()));
-    }
-    let genuine = |(_, found): &(PathBuf, Verified)| {
-        matches!(found.verification, Verification::Genuine { .. })
-    };
-    Ok(if verified.iter().all(genuine) { exit::ANSWERED } else { exit::CHECK_FAILED })
+    Ok(code)
 }
 
-/// The file itself, or the files of a folder that have the name of a known one.
-fn files_of(path: &Path) -> Result<Vec<PathBuf>, Refusal> {
-    if !path.is_dir() {
-        if !path.exists() {
-            let names: Vec<&str> = KNOWN.iter().map(|dataset| dataset.name).collect();
-            let problem = "is neither a file nor a known data set";
-            return Err(Refusal::bad_input(format!("{} {problem}", path.display()))
-                .hint(format!("known by name are {}", names.join(", "))));
-        }
-        return Ok(vec![path.to_owned()]);
-    }
-    let mut names: Vec<&str> =
-        KNOWN.iter().flat_map(|dataset| dataset.files.iter().map(|file| file.name)).collect();
-    names.sort_unstable();
-    names.dedup();
-    let found: Vec<PathBuf> =
-        names.into_iter().map(|name| path.join(name)).filter(|path| path.is_file()).collect();
-    if found.is_empty() {
-        let problem = "holds no file with the name of a known one";
-        return Err(Refusal::bad_input(format!("{} {problem}", path.display()))
-            .hint("`dosimeter data NAME` lists the files of a data set"));
-    }
-    Ok(found)
-}
-
-fn table() -> String {
+fn table(known: &DataDocument) -> String {
     let mut table = TextTable::new([
         ("name", Align::Left),
         ("train", Align::Right),
@@ -115,19 +56,15 @@ fn table() -> String {
         ("classes", Align::Right),
         ("licence", Align::Left),
     ]);
-    for dataset in &KNOWN {
+    for dataset in &known.datasets {
         let short = dataset.licence.split(&[';', ','][..]).next().unwrap_or_default();
         table.row([
             dataset.name.to_owned(),
-            dataset.records[0].to_string(),
-            dataset.records[1].to_string(),
+            dataset.train.to_string(),
+            dataset.test.to_string(),
             dataset.features.to_string(),
             dataset.classes.to_string(),
-            if dataset.layout.is_empty() {
-                format!("{short} (built in)")
-            } else {
-                short.to_owned()
-            },
+            if dataset.built_in { format!("{short} (built in)") } else { short.to_owned() },
         ]);
     }
     format!(
@@ -146,9 +83,9 @@ fn table() -> String {
     )
 }
 
-fn description(dataset: &KnownDataset) -> String {
-    let [train, test] = dataset.records;
-    let place = if dataset.layout.is_empty() {
+fn description(dataset: &DatasetEntry) -> String {
+    let (train, test) = (dataset.train, dataset.test);
+    let place = if dataset.built_in {
         "built in; verified just now against the published files".to_owned()
     } else {
         format!("[data] name = \"{}\", path = {}", dataset.name, dataset.layout)
@@ -166,123 +103,79 @@ fn description(dataset: &KnownDataset) -> String {
         text.push_str(&wrap(words, &format!("  {name:<8}"), 10, WIDTH));
     }
     // A checksum has 64 digits: the file's name does not fit beside it.
-    for file in dataset.files {
+    for file in &dataset.files {
         text.push_str(&format!("  {}\n    sha256  {}\n", file.name, file.sha256));
     }
     text
 }
 
-fn sentence(path: &Path, found: &Verified) -> String {
-    let verdict = match &found.verification {
-        Verification::Genuine { dataset, file } => format!("genuine: {file} of {dataset}"),
-        Verification::Different { datasets, file } => {
-            format!("NOT the {file} of {}: damaged, or another version", datasets.join(" or of "))
+fn sentence(file: &FileEntry) -> String {
+    let (name, datasets) = (file.file.unwrap_or_default(), file.datasets.join(" or of "));
+    let verdict = match file.status {
+        FileStatus::Genuine => format!("genuine: {name} of {datasets}"),
+        FileStatus::Different => {
+            format!("NOT the {name} of {datasets}: damaged, or another version")
         }
-        Verification::Unknown => "not a file of a data set known here".to_owned(),
+        FileStatus::Unknown => "not a file of a data set known here".to_owned(),
     };
-    format!("{}: {verdict}\n  {} bytes\n  sha256 {}\n", path.display(), found.bytes, found.sha256)
+    format!("{}: {verdict}\n  {} bytes\n  sha256 {}\n", file.path, file.bytes, file.sha256)
 }
 
-/// The `dosimeter.data/1` document.
-#[derive(Debug, Serialize, JsonSchema)]
-pub(super) struct DataDocument {
-    schema: &'static str,
-    datasets: Vec<DatasetEntry>,
-    files: Vec<FileEntry>,
+/// The table, with what is left to decide as comments.
+fn skeleton(sketch: &DataDescription) -> String {
+    let mut text = format!(
+        "# {}: {} {}, {} {}\n[data]\npath = {}\n",
+        sketch.path.replace(['\n', '\r'], " "),
+        sketch.rows,
+        if sketch.rows == 1 { "row" } else { "rows" },
+        sketch.columns.len(),
+        if sketch.columns.len() == 1 { "column" } else { "columns" },
+        quoted(&sketch.path)
+    );
+    if !sketch.header {
+        text.push_str("header = false\n");
+    }
+    let Some((label, columns)) = sketch.columns.split_last() else { return text };
+    text.push_str(&format!("label = {}\n{}\n", quoted(&label.name), classes(label)));
+    text.push_str("column = [\n");
+    for column in columns {
+        let name = quoted(&column.name);
+        text.push_str(&match &column.holds {
+            Content::Numbers => format!(
+                "  {{ name = {name}, mean = 0, deviation = 1 }},  # public mean and deviation\n"
+            ),
+            Content::Texts { values } => {
+                format!("  {{ name = {name}, categories = {} }},\n", list(values))
+            }
+            Content::ManyTexts => {
+                format!("  # {name} has too many different texts for a list; it is left out\n")
+            }
+        });
+    }
+    text.push_str("]\n");
+    text
 }
 
-/// A known data set.
-#[derive(Debug, Serialize, JsonSchema)]
-struct DatasetEntry {
-    name: &'static str,
-    title: &'static str,
-    /// Records to train on, and to test on.
-    train: usize,
-    test: usize,
-    features: usize,
-    classes: usize,
-    built_in: bool,
-    licence: &'static str,
-    source: &'static str,
-    citation: &'static str,
-    files: Vec<PublishedFile>,
-}
-
-#[derive(Debug, Serialize, JsonSchema)]
-struct PublishedFile {
-    name: &'static str,
-    sha256: &'static str,
-}
-
-/// A file that was looked at.
-#[derive(Debug, Serialize, JsonSchema)]
-struct FileEntry {
-    path: String,
-    sha256: String,
-    bytes: u64,
-    status: FileStatus,
-    /// The data sets that have a file of this name.
-    datasets: Vec<&'static str>,
-    file: Option<&'static str>,
-}
-
-/// Whether a file is the published one.
-#[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-enum FileStatus {
-    Genuine,
-    Different,
-    Unknown,
-}
-
-impl DataDocument {
-    pub(super) const SCHEMA: &'static str = "dosimeter.data/1";
-
-    fn new(described: &[&KnownDataset], verified: &[(PathBuf, Verified)]) -> Self {
-        Self {
-            schema: Self::SCHEMA,
-            datasets: described.iter().map(|dataset| entry(dataset)).collect(),
-            files: verified.iter().map(file_entry).collect(),
+fn classes(label: &DescribedColumn) -> String {
+    match (&label.holds, label.largest) {
+        (Content::Numbers, Some(largest)) if largest < 100 => format!("classes = {}", largest + 1),
+        (Content::Numbers, _) => {
+            "classes = 2  # the last column holds numbers that are no classes: name another label"
+                .into()
+        }
+        (Content::Texts { values }, _) => format!("classes = {}", list(values)),
+        (Content::ManyTexts, _) => {
+            "classes = 2  # the last column holds too many texts: name another label".into()
         }
     }
 }
 
-fn entry(dataset: &KnownDataset) -> DatasetEntry {
-    let file = |file: &training::data::catalogue::KnownFile| PublishedFile {
-        name: file.name,
-        sha256: file.sha256,
-    };
-    DatasetEntry {
-        name: dataset.name,
-        title: dataset.title,
-        train: dataset.records[0],
-        test: dataset.records[1],
-        features: dataset.features,
-        classes: dataset.classes,
-        built_in: dataset.layout.is_empty(),
-        licence: dataset.licence,
-        source: dataset.source,
-        citation: dataset.citation,
-        files: dataset.files.iter().map(file).collect(),
-    }
+fn list(values: &[String]) -> String {
+    let quoted: Vec<String> = values.iter().map(|value| self::quoted(value)).collect();
+    format!("[{}]", quoted.join(", "))
 }
 
-fn file_entry((path, found): &(PathBuf, Verified)) -> FileEntry {
-    let (status, datasets, file) = match &found.verification {
-        Verification::Genuine { dataset, file } => {
-            (FileStatus::Genuine, vec![*dataset], Some(*file))
-        }
-        Verification::Different { datasets, file } => {
-            (FileStatus::Different, datasets.clone(), Some(*file))
-        }
-        Verification::Unknown => (FileStatus::Unknown, Vec::new(), None),
-    };
-    FileEntry {
-        path: path.display().to_string(),
-        sha256: found.sha256.clone(),
-        bytes: found.bytes,
-        status,
-        datasets,
-        file,
-    }
+/// A text in TOML: JSON's way to quote is one of TOML's but for DEL.
+fn quoted(text: &str) -> String {
+    serde_json::Value::from(text).to_string().replace('\u{7f}', "\\u007f")
 }

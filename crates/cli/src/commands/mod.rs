@@ -11,7 +11,6 @@ mod compare;
 mod completions;
 mod curve;
 mod data;
-mod data_describe;
 mod explain;
 mod manual;
 #[cfg(feature = "language")]

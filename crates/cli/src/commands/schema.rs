@@ -1,18 +1,14 @@
 //! `schema`: the JSON schemas of the documents that commands print and read.
 
-use super::data::DataDocument;
-use super::data_describe::DataDescription;
-#[cfg(feature = "papers")]
-use super::reproduce::ReproduceDocument;
 use crate::console::Console;
 use crate::exit;
 use accounting::compare::{BatchSizes, Map};
 use accounting::curve::Curve;
 use accounting::{Advice, Calibration};
 use answers::{
-    ATTACK_SCHEMA, CalibrationMap, Certified, Check, Commitment, Comparison, ExperimentStatus,
-    MembershipDocument, Panel, Planned, Refusal, RefusalDocument, RunDocument, Translation,
-    attack_schema,
+    ATTACK_SCHEMA, CalibrationMap, Certified, Check, Commitment, Comparison, DataDescription,
+    DataDocument, ExperimentStatus, MembershipDocument, Panel, Planned, Refusal, RefusalDocument,
+    RunDocument, Translation, attack_schema,
 };
 use audit::sequential::SequentialDocument;
 use clap::Args;
@@ -75,7 +71,7 @@ const DOCUMENTS: &[Document] = &[
     #[cfg(feature = "language")]
     (Compressions::SCHEMA, || schema_for!(Compressions)),
     #[cfg(feature = "papers")]
-    (ReproduceDocument::SCHEMA, || schema_for!(ReproduceDocument)),
+    (answers::Reproduced::SCHEMA, || schema_for!(answers::Reproduced)),
 ];
 
 pub(super) fn run(args: &SchemaArgs, console: &mut Console) -> Result<u8, Refusal> {

@@ -40,13 +40,7 @@ fn compute(context: &Context<'_>) -> Result<Reproduction, PaperError> {
             truths.push((sigma, truth));
             terms.push((sigma, term));
             bounds.push((sigma, bound.min(1.0)));
-            table.push(vec![
-                json!(sigma),
-                json!(rate),
-                json!(truth),
-                json!(term),
-                json!(bound.min(1.0)),
-            ]);
+            table.push((sigma, rate, truth, term, bound.min(1.0)));
         }
         if [1e-5, 1e-1].iter().any(|shown: &f64| (rate / shown - 1.0).abs() < 1e-9) {
             let hue = if rate < 1e-3 { Hue::Blue } else { Hue::Vermilion };

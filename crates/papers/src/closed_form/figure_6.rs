@@ -27,13 +27,7 @@ fn compute(context: &Context<'_>) -> Result<Reproduction, PaperError> {
         let exact = found.truth;
         printed.push((records, found.closed_form));
         truths.push((records, exact));
-        table.push(vec![
-            json!(records),
-            json!(rate),
-            json!(found.closed_form),
-            json!(exact),
-            json!(found.certified),
-        ]);
+        table.push((records, rate, found.closed_form, exact, found.certified));
     }
     let mut figure = Figure::new(
         "One epsilon says the same for every data set, Bayes security does not",

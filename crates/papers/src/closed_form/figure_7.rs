@@ -38,13 +38,7 @@ fn compute(context: &Context<'_>) -> Result<Reproduction, PaperError> {
         let normal = directions::tpr(&limit, fpr, Direction::Both)?.value;
         by_security.push((fpr, bound));
         by_curve.push((fpr, exact.value));
-        table.push(vec![
-            json!(fpr),
-            json!(bound),
-            json!(exact.lower),
-            json!(exact.upper),
-            json!(normal),
-        ]);
+        table.push((fpr, bound, exact.lower, exact.upper, normal));
         if [0.1, 0.05, 0.01].contains(&fpr) {
             words.push(format!("at FPR {fpr}: {bound:.5} and {:.5}", exact.value));
         }

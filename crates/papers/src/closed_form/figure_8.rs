@@ -135,7 +135,7 @@ fn compute(context: &Context<'_>) -> Result<Reproduction, PaperError> {
     let mut table =
         PaperTable::new("seconds", &["what", "seconds_for_ten_epochs", "relative_to_training"]);
     for (name, value) in names.iter().zip(&seconds) {
-        table.push(vec![json!(name), json!(value), json!(value / seconds[0])]);
+        table.push((name, value, value / seconds[0]));
     }
     let rungs = seconds.iter().enumerate().map(|(index, value)| Rung::exactly(index, *value));
     let figure = Figure::new(

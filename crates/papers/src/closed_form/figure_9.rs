@@ -41,17 +41,10 @@ fn compute(context: &Context<'_>) -> Result<Reproduction, PaperError> {
         for (line, value) in lines.iter_mut().zip(values) {
             line.push((x, value));
         }
-        table.push(vec![
-            json!(epoch),
-            json!(full[0].0),
-            json!(full[0].1),
-            json!(rough[0].0),
-            json!(rough[0].1),
-            json!(full[1].0),
-            json!(rough[1].0),
-            json!(full[2].0),
-            json!(rough[2].0),
-        ]);
+        table.push((
+            epoch, full[0].0, full[0].1, rough[0].0, rough[0].1, full[1].0, rough[1].0, full[2].0,
+            rough[2].0,
+        ));
         if epoch == 20 || epoch == setting.epochs {
             last.push_str(&format!(
                 "After {epoch} epochs full {:.4} (deviation over seeds {:.4}), approximate {:.4} ({:.4}); certified along the trajectory {:.4} and {:.4}. ",

@@ -83,15 +83,15 @@ fn compute(context: &Context<'_>) -> Result<Reproduction, PaperError> {
             &[],
         )?;
         let Solution::NoiseMultiplier(exact_noise) = solved.solution else { continue };
-        calibrations.push(vec![
-            json!(name),
-            json!(steps),
-            json!(rate),
-            json!(noise),
-            json!(formula(Formula::Paper)),
-            json!(formula(Formula::CentralLimit)),
-            json!(exact_noise),
-        ]);
+        calibrations.push((
+            name,
+            steps,
+            rate,
+            noise,
+            formula(Formula::Paper),
+            formula(Formula::CentralLimit),
+            exact_noise,
+        ));
         words.push(format!(
             "{name}: membership {exact:.4} after 30 epochs (closed form {:.4}); noise for .9 after 20 epochs {:.4} (closed form), {:.4} (central limit), {exact_noise:.4} (exact)",
             found.closed_form,

@@ -55,15 +55,15 @@ fn compute(context: &Context<'_>) -> Result<Reproduction, PaperError> {
                 let mechanism = Mechanism::new(epsilon, delta, batch_size, steps)?;
                 widen(&mut last_ends, mechanism.last_iterate);
                 widen(&mut advantage_ends, mechanism.advantage);
-                table.push(vec![
-                    json!(epsilon),
-                    json!(batch_size),
-                    json!(steps),
-                    json!(mechanism.noise_multiplier),
-                    json!(mechanism.last_iterate),
-                    json!(mechanism.advantage),
-                    json!(mechanism.tpr),
-                ]);
+                table.push((
+                    epsilon,
+                    batch_size,
+                    steps,
+                    mechanism.noise_multiplier,
+                    mechanism.last_iterate,
+                    mechanism.advantage,
+                    mechanism.tpr,
+                ));
                 let (label, hue) = match (batch_size, steps) {
                     (256, 125) => ("b 256, T 125", Hue::Green),
                     (8192, 2000) => ("b 8192, T 2000", Hue::Vermilion),

@@ -54,15 +54,7 @@ fn compute(context: &Context<'_>) -> Result<Reproduction, PaperError> {
             for (curve, value) in curves.iter_mut().zip([standard, heuristic, full]) {
                 curve.push((*t as f64, value));
             }
-            table.push(vec![
-                json!(panel),
-                json!(sigma),
-                json!(q),
-                json!(t),
-                json!(standard),
-                json!(heuristic),
-                json!(full),
-            ]);
+            table.push((panel, sigma, q, t, standard, heuristic, full));
         }
         let least =
             curves[1].iter().copied().min_by(|a, b| a.1.total_cmp(&b.1)).unwrap_or((1.0, 0.0));

@@ -52,15 +52,7 @@ fn compute(context: &Context<'_>) -> Result<Reproduction, PaperError> {
             (least, most) = (least.min(ratio), most.max(ratio));
             heuristics.push((steps as f64, heuristic));
             audits.push((steps as f64, found));
-            table.push(vec![
-                json!(q),
-                json!(steps),
-                json!(sigma),
-                json!(STANDARD),
-                json!(heuristic),
-                json!(found),
-                json!(ratio),
-            ]);
+            table.push((q, steps, sigma, STANDARD, heuristic, found, ratio));
         }
         let figure = Figure::new(
             "An audit of linear losses finds the heuristic, not the standard epsilon",

@@ -50,14 +50,7 @@ fn compute(context: &Context<'_>) -> Result<Reproduction, PaperError> {
             (worst_exact, worst_rounded) = (worst_exact.max(ratio), worst_rounded.max(printed));
             exact.push((t as f64, ratio));
             rounded.push((t as f64, printed));
-            table.push(vec![
-                json!(one_step),
-                json!(q),
-                json!(sigma),
-                json!(t),
-                json!(ratio),
-                json!(printed),
-            ]);
+            table.push((one_step, q, sigma, t, ratio, printed));
         }
         let label = format!("one step {one_step}, q {q}");
         exact_figure = exact_figure.with(Series::line(label.clone(), exact));

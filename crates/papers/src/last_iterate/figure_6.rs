@@ -64,16 +64,16 @@ fn compute(context: &Context<'_>) -> Result<Reproduction, PaperError> {
         let (all, last) = (composition(&trainer)?, last_iterate(&trainer)?);
         let (threshold, best) = best_bit_threshold(sigma, q, steps, DELTA);
         let half = bit_ceiling(sigma, q, steps, 0.5).epsilon(DELTA);
-        ceilings.push(vec![
-            json!(steps),
-            json!(q),
-            json!(sigma),
-            json!(epsilon(&all, DELTA)?),
-            json!(epsilon(&last, DELTA)?),
-            json!(half),
-            json!(best),
-            json!(threshold),
-        ]);
+        ceilings.push((
+            steps,
+            q,
+            sigma,
+            epsilon(&all, DELTA)?,
+            epsilon(&last, DELTA)?,
+            half,
+            best,
+            threshold,
+        ));
         let name = format!("steps{steps}-q{q}-sigma{sigma}");
         let play = |what: &str, variant: RepeaterVariant, trials: u64| {
             let game = Game::Repeaters { variant };
@@ -97,17 +97,17 @@ fn compute(context: &Context<'_>) -> Result<Reproduction, PaperError> {
             if fpr >= 0.01 {
                 largest = largest.max((row[0] - row[2]).abs());
             }
-            points.push(vec![
-                json!(steps),
-                json!(q),
-                json!(sigma),
-                json!(fpr),
-                json!(row[0]),
-                json!(row[1]),
-                json!(row[2]),
-                json!(miss_rate(&printed, fpr)),
-                json!(row[3]),
-            ]);
+            points.push((
+                steps,
+                q,
+                sigma,
+                fpr,
+                row[0],
+                row[1],
+                row[2],
+                miss_rate(&printed, fpr),
+                row[3],
+            ));
         }
         let mut curves = curves.into_iter();
         let mut next = || drawable(curves.next().unwrap_or_default(), EDGE);

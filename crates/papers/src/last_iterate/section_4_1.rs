@@ -37,7 +37,7 @@ fn compute(context: &Context<'_>) -> Result<Reproduction, PaperError> {
         if [1, 2, 5, 20, 100, 1000].contains(&steps) {
             words.push(format!("{linear:.3} at T = {steps}"));
         }
-        table.push(vec![json!(steps), json!(linear), json!(zeroing), json!(all)]);
+        table.push((steps, linear, zeroing, all));
     }
     let [all, linear, zero] = curves;
     let figure = Figure::new(

@@ -37,13 +37,7 @@ fn compute(context: &Context<'_>) -> Result<Reproduction, PaperError> {
     for (alpha, paper) in [(0.0, 2.222), (0.5, 2.274), (1.0, 2.182)] {
         let found = at(alpha)?;
         words.push(format!("{:.5} at alpha = {alpha}", found.value));
-        table.push(vec![
-            json!(alpha),
-            json!(paper),
-            json!(found.lower),
-            json!(found.value),
-            json!(found.upper),
-        ]);
+        table.push((alpha, paper, found.lower, found.value, found.upper));
     }
     let figure = Figure::new(
         "Remembering half of the past leaks more than all of it or none",

@@ -31,7 +31,7 @@ fn compute(context: &Context<'_>) -> Result<Reproduction, PaperError> {
         let register = found[0].epsilon.upper;
         (all, linear) = (found[1].epsilon.upper, found[2].epsilon.upper);
         curve.push((spread, register));
-        table.push(vec![json!(spread), json!(register), json!(all), json!(linear)]);
+        table.push((spread, register, all, linear));
     }
     let at_four = curve.iter().find(|point| point.0 == 4.0).map_or(f64::NAN, |point| point.1);
     let figure = Figure::new(

@@ -85,14 +85,7 @@ fn compute(context: &Context<'_>) -> Result<Reproduction, PaperError> {
             context.go_on()?;
             let (steps, sigma, heuristic) = at(batch, standard, epochs)?;
             curve.push((epochs, heuristic));
-            lengths.push(vec![
-                json!(batch),
-                json!(standard),
-                json!(epochs),
-                json!(steps),
-                json!(sigma),
-                json!(heuristic),
-            ]);
+            lengths.push((batch, standard, epochs, steps, sigma, heuristic));
         }
         let at_sixty = at(batch, standard, 60.0)?.2;
         figure = figure.with(Series::line(format!("batch {batch}"), curve));
@@ -108,17 +101,17 @@ fn compute(context: &Context<'_>) -> Result<Reproduction, PaperError> {
         words.push(format!(
             "B = {batch}: both printed numbers hold for {epochs:.0} epochs at noise {sigma:.3}"
         ));
-        implied.push(vec![
-            json!(batch),
-            json!(standard),
-            json!(printed),
-            json!(epochs),
-            json!(steps),
-            json!(sigma),
-            json!(epsilon(&composition(&trainer)?, DELTA)?),
-            json!(heuristic),
-            json!(at_sixty),
-        ]);
+        implied.push((
+            batch,
+            standard,
+            printed,
+            epochs,
+            steps,
+            sigma,
+            epsilon(&composition(&trainer)?, DELTA)?,
+            heuristic,
+            at_sixty,
+        ));
         figure = figure.with(Series::pin(format!("{printed}"), epochs, printed));
     }
     Ok(Reproduction {

@@ -92,16 +92,7 @@ fn compute(context: &Context<'_>) -> Result<Reproduction, PaperError> {
             for (curve, value) in curves.iter_mut().zip(row) {
                 curve.push((fpr, value));
             }
-            table.push(vec![
-                json!(sigma),
-                json!(q),
-                json!(steps),
-                json!(fpr),
-                json!(row[0]),
-                json!(row[1]),
-                json!(row[2]),
-                json!(row[3]),
-            ]);
+            table.push((sigma, q, steps, fpr, row[0], row[1], row[2], row[3]));
         }
         let row = [
             exact_miss_rate(&all, 0.05)?,
@@ -111,18 +102,18 @@ fn compute(context: &Context<'_>) -> Result<Reproduction, PaperError> {
         ];
         farthest = farthest.max((row[2] - row[0]).abs());
         printed_excess = row[3] - row[0];
-        headline.push(vec![
-            json!(sigma),
-            json!(q),
-            json!(steps),
-            json!(encoding.spacing),
-            json!(encoding.resolution),
-            json!(encoding.dataset_size),
-            json!(row[0]),
-            json!(row[1]),
-            json!(row[2]),
-            json!(row[3]),
-        ]);
+        headline.push((
+            sigma,
+            q,
+            steps,
+            encoding.spacing,
+            encoding.resolution,
+            encoding.dataset_size,
+            row[0],
+            row[1],
+            row[2],
+            row[3],
+        ));
         let mut curves = curves.into_iter();
         let mut next = || drawable(curves.next().unwrap_or_default(), EDGE);
         let figure = Figure::new(

@@ -88,19 +88,19 @@ fn compute(context: &Context<'_>) -> Result<Reproduction, PaperError> {
             encoded_points.push(point(0.97, encoded, encoded_sd));
             ideal_points.push(point(1.03, ideal, ideal_sd));
             heuristics.push((target, heuristic));
-            table.push(vec![
-                json!(q),
-                json!(steps),
-                json!(target),
-                json!(sigma),
-                json!(heuristic),
-                json!(encoded),
-                json!(encoded_sd),
-                json!(ideal),
-                json!(ideal_sd),
-                json!(encoded_bare),
-                json!(ideal_bare),
-            ]);
+            table.push((
+                q,
+                steps,
+                target,
+                sigma,
+                heuristic,
+                encoded,
+                encoded_sd,
+                ideal,
+                ideal_sd,
+                encoded_bare,
+                ideal_bare,
+            ));
         }
         let figure = Figure::new(
             "The encoding loss is audited like all iterates, far above the heuristic",

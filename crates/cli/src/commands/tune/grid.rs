@@ -1,18 +1,14 @@
 //! `tune grid`: trains and measures every configuration, and fills the table.
 
-use crate::args::{Format, OutputArgs, word};
+use crate::args::{Format, OutputArgs};
 use crate::commands::attack::narrate;
 use crate::console::Console;
 use crate::exit;
 use crate::print::csv_line;
 use crate::progress::Progress;
-use answers::{PRECISIONS, Play, Refusal};
+use answers::{GridQuestion, Gridded, Refusal};
 use clap::Args;
 use experiments::Outcome;
-use language::grid::{Grid, GridDescription};
-use papers::audited_canaries;
-use std::path::{Path, PathBuf};
-use training::{Device, PrecisionName};
 
 #[derive(Debug, Args)]
 #[command(before_help = "\
@@ -40,37 +36,16 @@ learning_rate), and
 The same command again resumes; `dosimeter status results.csv` says how far it is.
 ")]
 pub(super) struct GridArgs {
-    /// The grid: [data], [model], [optimizer], [grid], [measure], and perhaps [canaries]
-    #[arg(value_name = "GRID.toml")]
-    file: PathBuf,
-    /// Only say what would be trained
-    #[arg(long)]
-    dry_run: bool,
-    /// Where to compute: auto, cpu or cuda:N
-    #[arg(long, value_name = "DEVICE", default_value = "auto", help_heading = "The work")]
-    device: String,
-    /// f32, or tf32 or bf16 on an NVIDIA device
-    #[arg(long, value_parser = word::<PrecisionName>(PRECISIONS), default_value = "f32", help_heading = "The work")]
-    precision: PrecisionName,
     #[command(flatten)]
-    work: Play,
+    question: GridQuestion,
     #[command(flatten)]
     output: OutputArgs,
 }
 
 pub(super) fn run(args: &GridArgs, console: &mut Console) -> Result<u8, Refusal> {
     let format = args.output.among(&[Format::Human, Format::Csv])?;
-    let place = args.file.display();
-    let text = std::fs::read_to_string(&args.file)
-        .map_err(|error| Refusal::bad_input(format!("cannot read {place}: {error}")))?;
-    let described = GridDescription::from_toml_str(&text)
-        .map_err(|error| answers::bad_language(error).at(&place))?;
-    let folder = args.file.parent().unwrap_or(Path::new(""));
-    let device = Device::with_precision(&args.device, args.precision)
-        .map_err(|error| Refusal::bad_input(error.to_string()))?;
-    let grid = Grid::new(described, folder, &answers::noise_of_grid, &audited_canaries, &device)
-        .map_err(answers::bad_language)?;
-    if args.dry_run {
+    let Gridded { points, delta, table } = answers::grid(&args.question, &Progress::new(console))?;
+    let Some((out, outcome)) = table else {
         let mut text = csv_line([
             "epsilon",
             "batch_size",
@@ -80,7 +55,7 @@ pub(super) fn run(args: &GridArgs, console: &mut Console) -> Result<u8, Refusal>
             "seed",
             "noise_multiplier",
         ]);
-        for p in grid.points() {
+        for p in &points {
             text.push_str(&csv_line([
                 p.epsilon.to_string(),
                 p.batch_size.to_string(),
@@ -92,18 +67,10 @@ pub(super) fn run(args: &GridArgs, console: &mut Console) -> Result<u8, Refusal>
             ]));
         }
         console.answer(&text)?;
-        console.note(&format!("{} trainings, delta {:.3e}", grid.points().len(), grid.delta()));
+        console.note(&format!("{} trainings, delta {delta:.3e}", points.len()));
         return Ok(exit::ANSWERED);
-    }
-    let Some(out) = &args.work.out else {
-        return Err(Refusal::bad_input("no table is named").hint("give one with --out results.csv"));
     };
-    let mut work = args.work.clone();
-    if device.record.kind != "cpu" {
-        // One training has the device at a time.
-        work.threads = Some(1);
-    }
-    let outcome = work.carry_out(&grid, out, &Progress::new(console))?;
+    let out = out.as_path();
     if matches!(outcome, Outcome::Complete { .. }) {
         if format == Format::Csv {
             let table = std::fs::read_to_string(out).map_err(|error| {
@@ -113,7 +80,7 @@ pub(super) fn run(args: &GridArgs, console: &mut Console) -> Result<u8, Refusal>
         } else {
             console.answer(&format!(
                 "{} trainings: {}\nthe epsilon of a row is that of its training alone, not of the search over the grid\n",
-                grid.points().len(),
+                points.len(),
                 out.display()
             ))?;
         }

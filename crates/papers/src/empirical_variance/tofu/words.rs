@@ -1,7 +1,7 @@
 //! What the trainings show, as tables, figures and sentences.
 
-use crate::PaperTable;
-use serde_json::{Value, json};
+use crate::{PaperTable, row};
+use serde_json::Value;
 use tuning::Ranking;
 use tuning::regression::Regression;
 use tuning::selection::Selection;
@@ -47,45 +47,38 @@ impl Findings {
                 s.p_value.map_or_else(|| "-".into(), |p| format!("{p:.2e}")),
             ));
             for c in &group.correlations {
-                self.correlations.push(vec![
-                    json!(density),
-                    json!(group.epsilon),
-                    json!(c.of),
-                    json!(c.with),
-                    json!(c.spearman),
-                    json!(c.lower),
-                    json!(c.upper),
-                    json!(c.p_value),
-                ]);
+                self.correlations.push(row((
+                    density,
+                    group.epsilon,
+                    &c.of,
+                    &c.with,
+                    c.spearman,
+                    c.lower,
+                    c.upper,
+                    c.p_value,
+                )));
             }
         }
         for rule in &ranking.heuristics {
-            self.rules.push(vec![
-                json!(density),
-                json!(rule.rule.as_str()),
-                json!(rule.pairs),
-                json!(rule.accuracy),
-                json!(rule.lower),
-                json!(rule.upper),
-            ]);
+            self.rules.push(row((
+                density,
+                rule.rule.as_str(),
+                rule.pairs,
+                rule.accuracy,
+                rule.lower,
+                rule.upper,
+            )));
         }
         for e in regression.coefficients.iter().chain(&regression.contrasts) {
-            self.effects.push(vec![
-                json!(density),
-                json!(e.name),
-                json!(e.estimate),
-                json!(e.lower),
-                json!(e.upper),
-                json!(e.p_value),
-            ]);
+            self.effects.push(row((density, &e.name, e.estimate, e.lower, e.upper, e.p_value)));
         }
         for choice in &selection.average {
-            self.choices.push(vec![
-                json!(density),
-                json!(choice.chooser.as_str()),
-                json!(choice.normalised),
-                json!(choice.excess),
-            ]);
+            self.choices.push(row((
+                density,
+                choice.chooser.as_str(),
+                choice.normalised,
+                choice.excess,
+            )));
         }
         self.figures.push((format!("effects-{density}"), tuning::figures::regression(regression)));
         for (index, group) in selection.groups.iter().enumerate() {
@@ -127,16 +120,9 @@ impl Findings {
                 else {
                     continue;
                 };
-                self.correlations.push(vec![
-                    json!(density),
-                    json!(epsilon),
-                    json!(c.of),
-                    json!(c.with),
-                    json!(c.spearman),
-                    json!(c.lower),
-                    json!(c.upper),
-                    json!(c.p_value),
-                ]);
+                self.correlations.push(row((
+                    density, epsilon, &c.of, &c.with, c.spearman, c.lower, c.upper, c.p_value,
+                )));
             }
         }
     }
@@ -185,18 +171,18 @@ impl Findings {
 /// Lines of the table of spreads.
 fn spreads(density: &str, ranking: &Ranking) -> Vec<Vec<Value>> {
     let line = |epsilon: f64, s: &tuning::spread::Spread| {
-        vec![
-            json!(density),
-            json!(epsilon),
-            json!(s.mean),
-            json!(s.smallest),
-            json!(s.largest),
-            json!(s.seed_noise),
-            json!(s.between),
-            json!(s.between_lower),
-            json!(s.between_upper),
-            json!(s.p_value),
-        ]
+        row((
+            density,
+            epsilon,
+            s.mean,
+            s.smallest,
+            s.largest,
+            s.seed_noise,
+            s.between,
+            s.between_lower,
+            s.between_upper,
+            s.p_value,
+        ))
     };
     ranking.groups.iter().map(|group| line(group.epsilon, &group.spread)).collect()
 }

@@ -84,20 +84,20 @@ pub(super) fn found(
         let audit = audit(&scores, setting.steps)?;
         let side = scores.members().len();
         sizes = (sizes.0.min(side), sizes.1.max(side));
-        table.push(vec![
-            json!(setting.data),
-            json!(setting.model),
-            json!(setting.attack.name()),
-            json!(setting.steps),
-            json!(sigma),
-            json!(side),
-            json!(STANDARD),
-            json!(heuristic),
-            json!(audit.auroc),
-            json!(audit.any_mechanism),
-            json!(audit.composition),
-            json!(audit.last_iterate),
-        ]);
+        table.push((
+            &setting.data,
+            setting.model,
+            setting.attack.name(),
+            setting.steps,
+            sigma,
+            side,
+            STANDARD,
+            heuristic,
+            audit.auroc,
+            audit.any_mechanism,
+            audit.composition,
+            audit.last_iterate,
+        ));
         let share = audit.last_iterate / heuristic;
         shares.push((setting.data.clone(), setting.model, setting.attack, share));
         points.push((setting, heuristic, audit.last_iterate));

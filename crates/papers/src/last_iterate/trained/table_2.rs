@@ -176,21 +176,21 @@ fn compute(context: &TrainedContext<'_>) -> Result<Reproduction, PaperError> {
                 points.push((standard, mean));
                 words.push(format!(
                     "{} {name}, batch {batch}: standard epsilon {standard:.2}, accuracy {:.1} %",
-                    images.name,
+                    &images.name,
                     100.0 * mean
                 ));
-                table.push(vec![
-                    json!(images.name),
-                    json!(name),
-                    json!(batch),
-                    json!(phase.steps),
-                    json!(phase.noise_multiplier),
-                    json!(standard),
-                    json!(HEURISTIC),
-                    json!(mean),
-                    json!(deviation),
-                    json!(found.len()),
-                ]);
+                table.push((
+                    &images.name,
+                    name,
+                    batch,
+                    phase.steps,
+                    phase.noise_multiplier,
+                    standard,
+                    HEURISTIC,
+                    mean,
+                    deviation,
+                    found.len(),
+                ));
             }
             if points.is_empty() {
                 continue;

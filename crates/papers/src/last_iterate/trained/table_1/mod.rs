@@ -95,7 +95,7 @@ fn compute(context: &TrainedContext<'_>) -> Result<Reproduction, PaperError> {
         ],
     );
     for row in &rows {
-        each.push(row.cells.iter().chain(&row.audited).map(|x| json!(x)).collect());
+        each.push(row.cells.iter().chain(&row.audited).collect::<Vec<_>>());
     }
     let (mut words, mut points) = (Vec::new(), Vec::new());
     for setting in &trainings.settings {
@@ -119,19 +119,19 @@ fn compute(context: &TrainedContext<'_>) -> Result<Reproduction, PaperError> {
             "batch {}: heuristic epsilon {heuristic:.2}, standard {standard:.2}, perplexity {perplexity:.3}, audited {any:.2} on average (for any mechanism; {gaussian:.2} in the Gaussian family, at most {most:.2} in one training)",
             setting.batch
         ));
-        table.push(vec![
-            json!(setting.batch),
-            json!(phase.steps),
-            json!(phase.noise_multiplier),
-            json!(heuristic),
-            json!(standard),
-            json!(perplexity),
-            json!(deviation),
-            json!(any),
-            json!(gaussian),
-            json!(auroc),
-            json!(own.len()),
-        ]);
+        table.push((
+            setting.batch,
+            phase.steps,
+            phase.noise_multiplier,
+            heuristic,
+            standard,
+            perplexity,
+            deviation,
+            any,
+            gaussian,
+            auroc,
+            own.len(),
+        ));
     }
     let start = &trainings.settings[0].start;
     let test = start.test.as_ref().map_or(&[][..], |test| &test.examples);
