@@ -128,7 +128,7 @@ fn claims_about_every_way_to_draw_batches_are_judged() {
     let leaking = write_scores(&folder, "leaks.csv", 1000, 900, "");
     let healthy = write_scores(&folder, "nothing.csv", 1000, 0, "");
     let common = "-d 1e-5 -s 8 --dataset-size 1000 --batch-size 100 -T 100";
-    for scheme in [
+    let schemes = [
         "--sampling poisson",
         "--sampling poisson --adjacency substitute",
         "--sampling shuffle --adjacency zero-out",
@@ -143,7 +143,8 @@ fn claims_about_every_way_to_draw_batches_are_judged() {
         "--sampling truncated-poisson --adjacency substitute --max-batch-size 110",
         "--sampling cyclic-poisson --cycle-length 5",
         "--sampling in-order --adjacency zero-out",
-    ] {
+    ];
+    let judged = |scheme: &str| {
         for primary in ["clopper-pearson", "composition"] {
             for (scores, refuted) in [(&leaking, true), (&healthy, false)] {
                 // With replacement the family takes about 10 s, which is the usual limit.
@@ -156,7 +157,13 @@ fn claims_about_every_way_to_draw_batches_are_judged() {
                 assert_eq!(told, refuted, "{words}: {document}");
             }
         }
-    }
+    };
+    // A few of them take most of the time: side by side.
+    std::thread::scope(|scope| {
+        for scheme in schemes {
+            scope.spawn(move || judged(scheme));
+        }
+    });
 }
 
 #[test]
