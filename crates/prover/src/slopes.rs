@@ -224,7 +224,7 @@ mod tests {
             let size = if order == Order::Remove { w(x) - k } else { 1.0 - k * w(x) };
             size * (-0.5 * x * x / square).exp() / (noise * std::f64::consts::TAU.sqrt())
         };
-        let n = 800;
+        let n = 4000;
         let h = (to - from) / f64::from(n);
         let inner = (1..n).map(|i| (2.0 + 2.0 * f64::from(i % 2)) * value(from + f64::from(i) * h));
         (value(from) + inner.sum::<f64>() + value(to)) * h / 3.0
@@ -256,10 +256,10 @@ mod tests {
             };
             bound(Order::Remove).max(bound(Order::Add)) + k * rate
         };
-        let at = |i: i32| line(-3.0 + 0.05 * f64::from(i));
-        let best = (0..140).fold(0, |best, i| if at(i) < at(best) { i } else { best });
+        let at = |i: i32| line(-3.0 + 0.01 * f64::from(i));
+        let best = (0..700).fold(0, |best, i| if at(i) < at(best) { i } else { best });
         let (mut low, mut high) =
-            (-3.0 + 0.05 * f64::from(best - 1), -3.0 + 0.05 * f64::from(best + 1));
+            (-3.0 + 0.01 * f64::from(best - 1), -3.0 + 0.01 * f64::from(best + 1));
         for _ in 0..40 {
             let third = (high - low) / 3.0;
             if line(low + third) < line(high - third) { high -= third } else { low += third }
