@@ -482,6 +482,13 @@ fn half(stored: u16) -> f64 {
     f64::from(f32::from_bits(u32::from(stored) << 16))
 }
 
+/// GELU, its derivative, and that of its tanh's argument.
+fn gelu(z: f64) -> (f64, f64, f64) {
+    let root = (2.0 / std::f64::consts::PI).sqrt();
+    let (t, du) = ((root * (z + 0.044715 * z.powi(3))).tanh(), root * (1.0 + 0.134145 * z * z));
+    (0.5 * z * (1.0 + t), 0.5 * (1.0 + t) + 0.5 * z * (1.0 - t * t) * du, du)
+}
+
 /// A bias, GELU and its derivative in a product's epilogue against f64, in matrices whose rows have
 /// more after them.
 fn products_are_finished_as_they_say(device: Arc<CudaDevice>) {
@@ -504,12 +511,6 @@ fn products_are_finished_as_they_say(device: Arc<CudaDevice>) {
         // So that GELU is neither flat nor straight.
         scale: 0.125,
         accumulate: false,
-    };
-    // GELU, its derivative, and that of its tanh's argument.
-    let gelu = |z: f64| {
-        let root = (2.0 / std::f64::consts::PI).sqrt();
-        let (t, du) = ((root * (z + 0.044715 * z.powi(3))).tanh(), root * (1.0 + 0.134145 * z * z));
-        (0.5 * z * (1.0 + t), 0.5 * (1.0 + t) + 0.5 * z * (1.0 - t * t) * du, du)
     };
     let whole = |row: usize, column: usize| {
         let terms =
@@ -539,6 +540,7 @@ fn products_are_finished_as_they_say(device: Arc<CudaDevice>) {
             // terms are summed in f32.
             let [unit, tanh, rest] = [1.0 / 256.0, 1.0 / 2048.0, 1e-5];
             let (expected, formula) = match finish {
+                Finish::Nothing => (sum, 0.0),
                 Finish::Bias(_) => (sum + own_bias[column], 0.0),
                 Finish::Gelu { bias, .. } => {
                     let z = sum + if bias == 0 { 0.0 } else { own_bias[column] };
@@ -563,6 +565,82 @@ fn products_are_finished_as_they_say(device: Arc<CudaDevice>) {
     }
     let summed = Product { accumulate: true, ..product(matrix(out.address(), leading)) };
     assert!(!device.multiply_and(&summed, Finish::Bias(bias)).unwrap());
+}
+
+/// Products as large as GPT-2's, for which cuBLASLt's first algorithm is not what is taken: single
+/// numbers against f64, and the same bits again.
+fn large_products_are_right(device: Arc<CudaDevice>) {
+    let mut wrong = Wrong::default();
+    let (inputs, kept_rows) = (768, 3072);
+    let (left, own_left) = halves(16384 * inputs, 1);
+    let (right, own_right) = halves(16384 * inputs, 2);
+    let (kept, own_kept) = halves(16384 * kept_rows, 3);
+    let up = |numbers: &[u16]| device.upload(numbers).unwrap();
+    let (left, right, kept) = (up(&left), up(&right), up(&kept));
+    let matrix = |address: u64, leading: usize| Matrix::new(address, leading, Store::BFloat16);
+    let slope = Finish::GeluSlope { of: matrix(kept.address(), kept_rows) };
+    for (rows, outputs, store, finish) in [
+        (16384, 768, Store::BFloat16, Finish::Nothing),
+        (4096, 16384, Store::Float32, Finish::Nothing),
+        (16384, kept_rows, Store::BFloat16, slope),
+    ] {
+        let out = device.zeros::<u8>(rows * outputs * store.bytes()).unwrap();
+        let product = Product {
+            out: Matrix::new(out.address(), outputs, store),
+            left: matrix(left.address(), inputs),
+            right: if finish == Finish::Nothing {
+                matrix(right.address(), inputs).transposed()
+            } else {
+                matrix(right.address(), outputs)
+            },
+            extents: (rows, outputs, inputs),
+            count: 1,
+            scale: 0.125,
+            accumulate: false,
+        };
+        let run = || {
+            let finished = device.multiply_and(&product, finish).unwrap();
+            if !finished {
+                device.multiply(&product, false).unwrap();
+            }
+            (finished, device.read(&out, rows * outputs * store.bytes()).unwrap())
+        };
+        let (finished, found) = run();
+        let name = format!("{rows} x {outputs}, {store:?}, {finish:?}, by cuBLASLt: {finished}");
+        assert!(finished || finish == Finish::Nothing, "{name}");
+        let mut apart = 0.0f64;
+        for at in (0..rows * outputs).step_by(10_007) {
+            let (row, column) = (at / outputs, at % outputs);
+            let weight = |i: usize| match finish {
+                Finish::Nothing => own_right[column * inputs + i],
+                _ => own_right[i * outputs + column],
+            };
+            let terms = (0..inputs).map(|i| 0.125 * own_left[row * inputs + i] * weight(i));
+            let (sum, size) = terms.fold((0.0, 0.0), |(a, b), term| (a + term, b + term.abs()));
+            let slope =
+                if finish == Finish::Nothing { (0.0, 1.0, 0.0) } else { gelu(own_kept[at]) };
+            let bytes = &found[at * store.bytes()..];
+            // What is written, half of the last bit of 8, once more before a slope, which is within
+            // 2^-11 of its tanh; and sums in f32, which may be cut and not rounded.
+            let (value, unit) = match store {
+                Store::Float32 => {
+                    (f64::from(f32::from_le_bytes(bytes[..4].try_into().unwrap())), 0.0)
+                }
+                Store::BFloat16 => {
+                    (half(u16::from_le_bytes(bytes[..2].try_into().unwrap())), 1.0 / 256.0)
+                }
+            };
+            let tanh = (0.5 + own_kept[at % own_kept.len()].abs() * slope.2) / 2048.0;
+            let tanh =
+                if finish == Finish::Nothing { 0.0 } else { (1.0 + unit) * sum.abs() * tanh };
+            let expected = sum * slope.1;
+            let terms = inputs as f64 / 2f64.powi(23) * size * slope.1.abs().max(1.0);
+            let budget = 2.0 * unit * expected.abs() + 1.01 * (tanh + terms);
+            apart = apart.max((value - expected).abs() / budget);
+        }
+        wrong.check(format!("{name}, of the error budget"), apart, 1.0);
+        assert_eq!(found, run().1, "the same bits");
+    }
 }
 
 fn main() -> std::process::ExitCode {
@@ -593,6 +671,7 @@ fn main() -> std::process::ExitCode {
             a_batch_of_many_micro_batches_is_one_batch,
         ),
         OnDevice("products_are_finished_as_they_say", products_are_finished_as_they_say),
+        OnDevice("large_products_are_right", large_products_are_right),
         OnDevice(
             "what_a_device_cannot_train_is_a_sentence",
             what_a_device_cannot_train_is_a_sentence,

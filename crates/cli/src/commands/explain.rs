@@ -50,6 +50,10 @@ pub(super) fn human(found: &Explanation) -> String {
     )));
     if let Some(together) = found.records_together {
         text.push_str(&format!("records worked on together: {together}\n"));
+    } else {
+        text.push_str(&lines(
+            "a device has one route per kind of layer: the costs do not choose there".to_owned(),
+        ));
     }
     text.push_str(
         "\nkept: every record's gradient is formed once and kept\n\

@@ -98,6 +98,9 @@ impl Context {
     }
 
     pub(super) fn multiply(&self, product: &Product) -> Result<(), LanguageError> {
+        if self.device.multiply_and(product, Finish::Nothing).map_err(failed)? {
+            return Ok(());
+        }
         self.device.multiply(product, self.precision == Precision::TensorFloat32).map_err(failed)
     }
 

@@ -37,8 +37,8 @@ pub(super) fn play(
             models(images.split.train.shape).into_iter().filter(|model| context.wants(model.name))
         {
             for attack in attacks {
-                for steps in model.steps {
-                    settings.push((number, model.clone(), *attack, *steps));
+                for steps in model.steps(*attack) {
+                    settings.push((number, model.clone(), *attack, steps));
                 }
             }
         }

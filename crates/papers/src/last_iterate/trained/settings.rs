@@ -24,6 +24,16 @@ pub(super) struct Model {
     pub(super) name: &'static str,
     pub(super) description: ModelDescription,
     pub(super) steps: &'static [u64],
+    /// Those that are played among natural records only.
+    pub(super) natural: &'static [u64],
+}
+
+impl Model {
+    pub(super) fn steps(&self, attack: Attack) -> impl Iterator<Item = u64> {
+        let natural = matches!(attack, Attack::GradientNatural | Attack::InputNatural);
+        let more: &[u64] = if natural { self.natural } else { &[] };
+        self.steps.iter().chain(more).copied()
+    }
 }
 
 /// Small enough for a thousand trainings in minutes, and the paper's wide residual net 16-4, which
@@ -34,12 +44,13 @@ pub(super) fn models(shape: Shape) -> Vec<Model> {
     let resnet = ModelDescription::WideResnet { depth: 10, width: 1, groups: 8 };
     let paper = ModelDescription::WideResnet { depth: 16, width: 4, groups: 16 };
     let mut all = vec![
-        Model { name: "mlp", description: mlp, steps: &[16, 64, 256] },
-        Model { name: "cnn", description: cnn, steps: &[16, 64, 256] },
+        Model { name: "mlp", description: mlp, steps: &[16, 64, 256], natural: &[] },
+        Model { name: "cnn", description: cnn, steps: &[16, 64, 256], natural: &[] },
     ];
     if matches!(shape, Shape::Image { channels: 3, .. }) {
-        all.push(Model { name: "wrn-10-1", description: resnet, steps: &[16, 64] });
-        all.push(Model { name: "wrn-16-4", description: paper, steps: &[16] });
+        let (small, large) = ("wrn-10-1", "wrn-16-4");
+        all.push(Model { name: small, description: resnet, steps: &[16, 64], natural: &[] });
+        all.push(Model { name: large, description: paper, steps: &[16], natural: &[64] });
     }
     all
 }
