@@ -11,8 +11,9 @@ from . import _asking, _core
 from ._answers import InJson
 from ._names import Schema
 from ._types import Document, Lens, Quantity, Side, Standing
-from ._values import as_document, infinite, plain
+from ._values import as_document, as_text, infinite, plain
 from .claims import Account, At, Claim
+from .errors import InvalidInput
 from .runs import Run, RunLike, as_run
 
 
@@ -125,8 +126,8 @@ def check(
     return Check.from_json(_asking.ask("check", question)[1])
 
 
-def prove(account: Account) -> Document:
-    """Every certified end of an account, checked again in ball arithmetic: the
+def prove(account: Account | Mapping[str, Any] | str) -> Document:
+    """Every certified end of an account, or of its document, checked again in ball arithmetic: the
     ``dosimeter.certificate/1`` document. Its ``outcome`` is ``proven``, ``undecided`` or ``wrong``.
 
     >>> import dosimeter
@@ -135,7 +136,15 @@ def prove(account: Account) -> Document:
     >>> dosimeter.prove(account)["outcome"]
     'proven'
     """
-    text, warnings, _ = _core.prove("the account", account.to_json())
+    if isinstance(account, Account):
+        asked = account.to_json()
+    elif isinstance(account, Mapping):
+        asked = as_text(account)
+    elif isinstance(account, str):
+        asked = account
+    else:
+        raise InvalidInput(f"an account or its document is needed, not {type(account).__name__}")
+    text, warnings, _ = _core.prove("the account", asked)
     _asking.warn(warnings)
     found: Document = json.loads(text)
     return found

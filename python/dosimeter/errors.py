@@ -85,5 +85,10 @@ def _make(
 
 
 def in_python(text: str) -> str:
-    """A sentence about flags as one about keywords: ``--sample-rate`` is ``sample_rate``."""
-    return re.sub(r"--([a-z][a-z-]*[a-z])", lambda flag: flag[1].replace("-", "_"), text)
+    """A sentence about flags as one about keywords: ``--sample-rate`` is ``sample_rate``; a whole
+    command stays one."""
+
+    def keyword(found: re.Match[str]) -> str:
+        return found[1].replace("-", "_") if found[1] else found[0]
+
+    return re.sub(r"`dosimeter [^`]*`|--([a-z][a-z-]*[a-z])", keyword, text)

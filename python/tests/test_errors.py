@@ -34,6 +34,10 @@ def test_the_kinds(run: dosimeter.Run) -> None:
         )
     with pytest.raises(InvalidInput, match="target_epsilon needs a delta"):
         dosimeter.calibrate("steps", target_epsilon=1, noise_multiplier=1, sample_rate=0.1)
+    with pytest.raises(InvalidInput, match="an account or its document is needed, not int"):
+        dosimeter.prove(3)  # type: ignore[arg-type]
+    with pytest.raises(InvalidInput, match="(?s)is not an account document.* --format json"):
+        dosimeter.prove("account.json")
     with pytest.raises(TypeError):
         dosimeter.account(run, 1e-5)  # type: ignore[misc]
     with pytest.raises(TypeError):

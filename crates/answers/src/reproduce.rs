@@ -263,8 +263,8 @@ fn refused(error: PaperError) -> Refusal {
         | PaperError::Game(_)
         | PaperError::Audit(_)
         | PaperError::Attribute(_)
-        | PaperError::Unusable(_) => Refusal::bad_input(error.to_string()),
-        PaperError::Write { .. }
+        | PaperError::Unusable(_)
+        | PaperError::Write { .. }
         | PaperError::Attack(_)
         | PaperError::Training(_)
         | PaperError::Read { .. }
